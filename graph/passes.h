@@ -1,0 +1,52 @@
+/*
+ * Graph passes: each one file graph/passes/<name>.c and one line in graph/passes.inc, idempotent,
+ * disabled by name, verified before/after by text dumps in tests.
+ */
+#ifndef ONNXD_GRAPH_PASSES_H
+#define ONNXD_GRAPH_PASSES_H
+
+#include "graph/graph.h"
+#include "graph/op.h"
+
+typedef struct onnxd_pass_env {
+    const onnxd_op_registry *registry;
+    uint64_t fold_max_node_bytes;  /* a folded output beyond this stays a node; default 16 MiB */
+    uint64_t fold_max_total_bytes; /* default 256 MiB */
+    const char *const *disabled;   /* NULL-terminated pass names, or NULL */
+} onnxd_pass_env;
+
+typedef struct onnxd_pass {
+    const char *name;
+    const char *summary; /* one line for --help and docs */
+    onnxd_status *(*run)(onnxd_graph *graph, const onnxd_pass_env *env, uint32_t *out_changes);
+} onnxd_pass;
+
+/* All passes in the order in which they run; NULL-terminated. */
+extern const onnxd_pass *const onnxd_passes[];
+
+/* Runs them to a fixed point (bounded), then shape inference once more. INVALID_ARGUMENT for a
+ * disabled name that is no pass. */
+ONNXD_NODISCARD onnxd_status *onnxd_passes_run(onnxd_graph *graph, const onnxd_pass_env *env);
+
+/* Infers every value's type from the inputs' declared types. A contradiction with a declared type is
+ * INVALID_ARGUMENT; a node without a definition leaves its outputs unknown. */
+ONNXD_NODISCARD onnxd_status *onnxd_infer_shapes(onnxd_graph *graph);
+
+/*
+ * Concrete types for one set of input shapes, without changing the graph.
+ *
+ * `types` has value_count entries, `known` (evaluated shape values; the caller releases each) too.
+ * Inputs' static types are given in types[graph->inputs[i]]; `known` may hold the values of inputs
+ * that decide shapes. Nodes whose inputs are all known and whose result some shape depends upon are
+ * evaluated, within max_bytes each.
+ * Errors: INVALID_ARGUMENT naming the node; UNIMPLEMENTED when a shape depends on data that only
+ * running the model could tell.
+ */
+ONNXD_NODISCARD onnxd_status *onnxd_specialize(const onnxd_graph *graph, size_t max_bytes,
+                                               onnxd_tensor_type *types, onnxd_tensor **known);
+/* Marks (true) each graph input whose value, not just shape, onnxd_specialize() needs.
+ * `needs_value` has input_count entries. */
+ONNXD_NODISCARD onnxd_status *onnxd_shape_value_inputs(const onnxd_graph *graph,
+                                                       bool *needs_value);
+
+#endif
