@@ -1,0 +1,65 @@
+/*
+ * One version of one model: loaded, optimised, placed on the runtime's instances, with its weights
+ * where they are needed. Immutable after loading and shared by all requests.
+ *
+ * Threads: load on the loader thread (reads files, compiles; may take seconds); everything else
+ * from any thread.
+ */
+#ifndef ONNXD_MODEL_MODEL_H
+#define ONNXD_MODEL_MODEL_H
+
+#include "base/strbuf.h"
+#include "graph/loader.h"
+#include "graph/passes.h"
+#include "model/runtime.h"
+
+typedef struct onnxd_model onnxd_model;
+
+typedef struct onnxd_model_options {
+    onnxd_load_limits limits;
+    onnxd_pass_env passes; /* registry is set from the runtime */
+    uint32_t
+        plan_cache_capacity; /* prepared input shapes kept; least recently used goes. Default 64 */
+    uint64_t max_tensor_bytes;      /* of any one value in a plan */
+    uint64_t max_shape_value_bytes; /* of values evaluated to find shapes; default 16 MiB */
+    const char *only_ep;            /* label or name of the one provider to use; NULL: all */
+} onnxd_model_options;
+onnxd_model_options onnxd_model_options_default(void);
+
+/* `name` and `version` are for messages and responses. When every input shape is static the plan
+ * for it is built too, so that the first request finds it. Errors: those of loading and of the
+ * passes; NO_EP_FOR_OP listing the operators that no instance can run, each with every instance's
+ * reason. */
+ONNXD_NODISCARD onnxd_status *onnxd_model_load(onnxd_runtime *runtime, const char *name,
+                                               int64_t version, const char *path,
+                                               const onnxd_model_options *options,
+                                               onnxd_model **out_model);
+onnxd_model *onnxd_model_retain(onnxd_model *model);
+/* The last release frees weights on their devices; it may block, so not on the event loop: the
+ * store's loader thread holds a reference for as long as a version is published. */
+void onnxd_model_release(onnxd_model *model);
+
+typedef struct onnxd_model_port {
+    const char *name;
+    onnxd_tensor_type type;    /* dims may be symbolic or unknown */
+    bool value_decides_shapes; /* inputs only: part of the key of a plan */
+} onnxd_model_port;
+
+const char *onnxd_model_name(const onnxd_model *model);
+int64_t onnxd_model_version(const onnxd_model *model);
+uint32_t onnxd_model_input_count(const onnxd_model *model);
+uint32_t onnxd_model_output_count(const onnxd_model *model);
+const onnxd_model_port *onnxd_model_input(const onnxd_model *model, uint32_t index);
+const onnxd_model_port *onnxd_model_output(const onnxd_model *model, uint32_t index);
+/* UINT32_MAX when there is none. */
+uint32_t onnxd_model_find_input(const onnxd_model *model, const char *name, size_t length);
+uint32_t onnxd_model_find_output(const onnxd_model *model, const char *name, size_t length);
+onnxd_runtime *onnxd_model_runtime(const onnxd_model *model);
+const onnxd_graph *onnxd_model_graph(const onnxd_model *model);
+
+/* For `onnxd inspect`: signature; per node its instance, implementation and cost, and why the
+ * others declined; partitions; the memory plan of the static or given shapes. Text, deterministic.
+ */
+void onnxd_model_describe(const onnxd_model *model, onnxd_strbuf *out);
+
+#endif

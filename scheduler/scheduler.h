@@ -1,0 +1,54 @@
+/*
+ * The scheduler: one queue and two threads per device (instance), and one thread that prepares
+ * plans.
+ *
+ *   submit ─► plan known? ──yes──► queue of the first stage's device
+ *                 └─no──► prepare thread ─────┘
+ *   device thread:     take ─► issue the stage ─► in-flight list (bounded)
+ *   completion thread: wait for the oldest fence ─► retire ─► next stage's queue, or done
+ *
+ * The device thread never waits for a device: with three runs in flight one uploads, one computes
+ * and one downloads. On a host-addressable instance the kernels run on the device thread itself and
+ * the completion thread is not used.
+ *
+ * Every submitted request ends exactly once through its `done`: with a result, an error, CANCELLED
+ * or DEADLINE_EXCEEDED. Deadlines are checked when a request is taken, between stages and on
+ * completion.
+ *
+ * Threads: submit, cancel and stats from any thread, never blocking for longer than a look-up.
+ */
+#ifndef ONNXD_SCHEDULER_SCHEDULER_H
+#define ONNXD_SCHEDULER_SCHEDULER_H
+
+#include "model/request.h"
+
+typedef struct onnxd_scheduler_options {
+    uint32_t max_queue_size; /* requests waiting, per device, admitted from outside; default 128 */
+    uint32_t max_in_flight;  /* stages issued and not retired, per device; default 4 */
+} onnxd_scheduler_options;
+
+typedef struct onnxd_scheduler onnxd_scheduler;
+
+ONNXD_NODISCARD onnxd_status *onnxd_scheduler_create(onnxd_runtime *runtime,
+                                                     const onnxd_scheduler_options *options,
+                                                     onnxd_scheduler **out_scheduler);
+/* Ownership of the request moves on success only.
+ * Errors: RESOURCE_EXHAUSTED "Exceeds maximum queue size" (retry later), UNAVAILABLE when stopping,
+ * INVALID_ARGUMENT when an input is missing. */
+ONNXD_NODISCARD onnxd_status *onnxd_scheduler_submit(onnxd_scheduler *scheduler,
+                                                     onnxd_request *request);
+/* Asks a submitted request to end early; it still ends through `done`. */
+void onnxd_scheduler_cancel(onnxd_scheduler *scheduler, onnxd_request *request);
+
+typedef struct onnxd_scheduler_stats {
+    uint64_t submitted, completed, failed, cancelled, expired, refused;
+    uint32_t waiting, in_flight;
+} onnxd_scheduler_stats;
+onnxd_scheduler_stats onnxd_scheduler_query(onnxd_scheduler *scheduler);
+
+/* Refuses new requests, then waits until all admitted ones are done or deadline_ns has come; what
+ * is left is cancelled and still ends through `done`. Blocks: not on the loop. */
+void onnxd_scheduler_stop(onnxd_scheduler *scheduler, int64_t deadline_ns);
+void onnxd_scheduler_destroy(onnxd_scheduler *scheduler);
+
+#endif
