@@ -55,9 +55,10 @@ typedef struct onnxd_json_reader {
 
 /* `text` is borrowed and must outlive the reader and its tokens. */
 void onnxd_json_init(onnxd_json_reader *reader, const char *text, size_t length);
-/* The next token. After an error the reader must not be used again. */
+/* The next token; END again and again after the document. After an error the reader must not be used
+ * again and *out holds nothing. */
 ONNXD_NODISCARD onnxd_status *onnxd_json_next(onnxd_json_reader *reader, onnxd_json_token *out);
-/* Skips the value whose first token is `token` (a whole array or object). */
+/* Skips the value whose first token is `token` (a whole array or object), or the one behind a KEY. */
 ONNXD_NODISCARD onnxd_status *onnxd_json_skip(onnxd_json_reader *reader,
                                               const onnxd_json_token *token);
 

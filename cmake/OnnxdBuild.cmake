@@ -4,6 +4,10 @@ set(CMAKE_C_STANDARD 11)
 set(CMAKE_C_STANDARD_REQUIRED ON)
 set(CMAKE_C_EXTENSIONS OFF)
 set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_CXX_STANDARD 17)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 set(ONNXD_SANITIZE "" CACHE STRING "value of -fsanitize=, empty for none")
@@ -16,20 +20,24 @@ endif()
 find_program(ONNXD_CCACHE ccache)
 if(ONNXD_CCACHE)
   set(CMAKE_C_COMPILER_LAUNCHER ${ONNXD_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${ONNXD_CCACHE})
 endif()
 
 add_library(onnxd_flags INTERFACE)
 target_include_directories(onnxd_flags INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
 target_compile_definitions(onnxd_flags INTERFACE _GNU_SOURCE)
 target_compile_options(onnxd_flags INTERFACE
-  -Wall -Wextra -Wconversion -Wshadow -Wvla -Wmissing-prototypes -Wstrict-prototypes
+  -Wall -Wextra -Wconversion -Wshadow -Wvla
+  $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes> $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes>
+  $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions> $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>
   -Wpointer-arith -Wwrite-strings -Wformat=2 -Wundef -Wimplicit-fallthrough
   -fno-strict-aliasing -fno-common -fstack-protector-strong
   $<$<BOOL:${ONNXD_WERROR}>:-Werror>)
 target_compile_options(onnxd_flags INTERFACE
   $<$<AND:$<CONFIG:Release>,$<STREQUAL:${ONNXD_SANITIZE},>>:-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2>
   $<$<CONFIG:Release>:-fstack-clash-protection>)
-target_link_options(onnxd_flags INTERFACE -Wl,-z,relro,-z,now,-z,noexecstack)
+target_link_options(onnxd_flags INTERFACE -Wl,-z,relro,-z,now,-z,noexecstack
+  $<$<LINK_LANGUAGE:CXX>:-static-libstdc++>)
 if(ONNXD_SANITIZE)
   target_compile_options(onnxd_flags INTERFACE
     -fsanitize=${ONNXD_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
