@@ -1,0 +1,161 @@
+#include "ops/support.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static onnxd_status *op_error_v(onnxd_code code, const onnxd_node *node, const char *format,
+                                va_list args)
+{
+    onnxd_status *status = onnxd_error_v(code, format, args);
+    if (node->name[0] == '\0')
+        return onnxd_status_context(status, "node (%s)", node->op_type);
+    return onnxd_status_context(status, "node '%s' (%s)", node->name, node->op_type);
+}
+
+onnxd_status *onnxd_op_error(const onnxd_node *node, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    onnxd_status *status = op_error_v(ONNXD_INVALID_ARGUMENT, node, format, args);
+    va_end(args);
+    return status;
+}
+
+onnxd_status *onnxd_op_error_code(onnxd_code code, const onnxd_node *node, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    onnxd_status *status = op_error_v(code, node, format, args);
+    va_end(args);
+    return status;
+}
+
+bool onnxd_op_has_input(const onnxd_node *node, uint32_t index)
+{
+    return index < node->input_count && node->inputs[index] != ONNXD_NONE;
+}
+
+bool onnxd_op_has_output(const onnxd_node *node, uint32_t index)
+{
+    return index < node->output_count && node->outputs[index] != ONNXD_NONE;
+}
+
+onnxd_status *onnxd_op_axis(const onnxd_node *node, const char *what, int64_t axis, int32_t rank,
+                            int32_t *out_axis)
+{
+    if (onnxd_shape_axis(rank, axis, out_axis))
+        return NULL;
+    if (rank == 0)
+        return onnxd_op_error(node, "%s is %" PRId64 ", but a scalar has no axes", what, axis);
+    return onnxd_op_error(
+        node, "%s is %" PRId64 ", which is outside [%" PRId32 ", %" PRId32 "] for rank %" PRId32,
+        what, axis, -rank, rank - 1, rank);
+}
+
+onnxd_status *onnxd_op_axes(const onnxd_node *node, const int64_t *axes, size_t count, int32_t rank,
+                            bool *out_selected)
+{
+    bool selected[ONNXD_MAX_RANK] = {false};
+    for (size_t i = 0; i < count; i++) {
+        char what[32];
+        snprintf(what, sizeof(what), "axes[%zu]", i);
+        int32_t axis;
+        ONNXD_TRY(onnxd_op_axis(node, what, axes[i], rank, &axis));
+        if (selected[axis])
+            return onnxd_op_error(
+                node, "axes[%zu] is %" PRId64 ", which names axis %" PRId32 " a second time", i,
+                axes[i], axis);
+        selected[axis] = true;
+    }
+    memcpy(out_selected, selected, sizeof(selected));
+    return NULL;
+}
+
+bool onnxd_infer_known(const onnxd_infer *infer, uint32_t index, onnxd_tensor_view *out_view)
+{
+    if (infer->constants == NULL || index >= infer->input_count || infer->constants[index] == NULL)
+        return false;
+    *out_view = onnxd_tensor_as_view(infer->constants[index]);
+    return true;
+}
+
+int64_t onnxd_op_int_at(const onnxd_tensor_view *view, size_t index)
+{
+    const void *data = onnxd_tensor_view_data(view);
+    if (view->dtype == ONNXD_INT32)
+        return ((const int32_t *)data)[index];
+    return ((const int64_t *)data)[index];
+}
+
+onnxd_status *onnxd_op_read_ints(const onnxd_node *node, uint32_t index,
+                                 const onnxd_tensor_view *view, size_t max_count, int64_t *values,
+                                 size_t *out_count)
+{
+    if (view->dtype != ONNXD_INT64 && view->dtype != ONNXD_INT32)
+        return onnxd_op_error(node, "input %" PRIu32 " is %s, but int32 or int64 is needed", index,
+                              onnxd_dtype_name(view->dtype));
+    if (view->shape.rank > 1)
+        return onnxd_op_error(node, "input %" PRIu32 " has rank %" PRId32 ", but a list is needed",
+                              index, view->shape.rank);
+    size_t count = onnxd_tensor_view_count(view);
+    if (count > max_count)
+        return onnxd_op_error(node, "input %" PRIu32 " has %zu elements, at most %zu are allowed",
+                              index, count, max_count);
+    for (size_t i = 0; i < count; i++)
+        values[i] = onnxd_op_int_at(view, i);
+    *out_count = count;
+    return NULL;
+}
+
+onnxd_status *onnxd_op_list_length(const onnxd_infer *infer, uint32_t index, int64_t *out_length)
+{
+    const onnxd_shape *shape = &infer->inputs[index].shape;
+    if (shape->rank > 1)
+        return onnxd_op_error(infer->node,
+                              "input %" PRIu32 " has rank %" PRId32 ", but a list is needed", index,
+                              shape->rank);
+    if (shape->rank == 0)
+        *out_length = 1;
+    else if (shape->rank == 1 && onnxd_dim_is_static(shape->dims[0]))
+        *out_length = shape->dims[0];
+    else
+        *out_length = -1;
+    return NULL;
+}
+
+onnxd_status *onnxd_op_parse_consumed(const onnxd_node *node, int64_t opset, onnxd_arena *arena,
+                                      void *params)
+{
+    (void)opset, (void)arena, (void)params;
+    static const char *const names[] = {"consumed_inputs", NULL};
+    return onnxd_attributes_allow(node, names);
+}
+
+onnxd_status *onnxd_op_infer_same(onnxd_infer *infer)
+{
+    infer->outputs[0] = infer->inputs[0];
+    return NULL;
+}
+
+onnxd_status *onnxd_op_compute_copy(const onnxd_compute *compute)
+{
+    size_t bytes = onnxd_tensor_view_bytes(&compute->inputs[0]);
+    if (bytes != 0)
+        memcpy(onnxd_tensor_view_data(&compute->outputs[0]),
+               onnxd_tensor_view_data(&compute->inputs[0]), bytes);
+    return NULL;
+}
+
+onnxd_status *onnxd_op_check_output(const onnxd_compute *compute, uint32_t index,
+                                    const onnxd_shape *shape)
+{
+    const onnxd_shape *given = &compute->outputs[index].shape;
+    if (onnxd_shape_equal(given, shape))
+        return NULL;
+    char given_text[ONNXD_SHAPE_TEXT], needed_text[ONNXD_SHAPE_TEXT];
+    return onnxd_op_error_code(ONNXD_INTERNAL, compute->node,
+                               "output %" PRIu32 " was planned as %s, but its inputs make it %s",
+                               index, onnxd_shape_format(given, given_text, sizeof(given_text)),
+                               onnxd_shape_format(shape, needed_text, sizeof(needed_text)));
+}

@@ -1,0 +1,59 @@
+/*
+ * What operator files share: messages, axes, values of small integer inputs, trivial inference.
+ * Broadcasting and loops over several operands are in ops/loop.h, copies in ops/move.h, element
+ * types in ops/types.h.
+ */
+#ifndef ONNXD_OPS_SUPPORT_H
+#define ONNXD_OPS_SUPPORT_H
+
+#include "graph/attributes.h"
+#include "graph/op.h"
+
+/* INVALID_ARGUMENT "node 'x' (Slice): <formatted>". */
+ONNXD_NODISCARD onnxd_status *onnxd_op_error(const onnxd_node *node, const char *format, ...)
+    ONNXD_PRINTF(2, 3);
+/* The same with another code. */
+ONNXD_NODISCARD onnxd_status *onnxd_op_error_code(onnxd_code code, const onnxd_node *node,
+                                                  const char *format, ...) ONNXD_PRINTF(3, 4);
+
+/* Whether the node names an input (output) at that position; its type may still be unknown. */
+bool onnxd_op_has_input(const onnxd_node *node, uint32_t index);
+bool onnxd_op_has_output(const onnxd_node *node, uint32_t index);
+
+/* Maps `axis` in [-rank, rank) to [0, rank). `what` names it in the message ("axis", "axes[1]"). */
+ONNXD_NODISCARD onnxd_status *onnxd_op_axis(const onnxd_node *node, const char *what, int64_t axis,
+                                            int32_t rank, int32_t *out_axis);
+/* The same for `count` axes, which must differ; sets out_selected[axis] for each and leaves the
+ * others false. `out_selected` holds ONNXD_MAX_RANK entries, 0 <= rank <= ONNXD_MAX_RANK. */
+ONNXD_NODISCARD onnxd_status *onnxd_op_axes(const onnxd_node *node, const int64_t *axes,
+                                            size_t count, int32_t rank, bool *out_selected);
+
+/* The value of input `index` as a view when inference knows it; false otherwise. */
+bool onnxd_infer_known(const onnxd_infer *infer, uint32_t index, onnxd_tensor_view *out_view);
+/* Element `index` of a view of an integer type. */
+int64_t onnxd_op_int_at(const onnxd_tensor_view *view, size_t index);
+/* Copies the elements of an int32 or int64 view of rank 0 or 1. `index` is the input's position for
+ * messages. INVALID_ARGUMENT for more than max_count elements, another rank or another type. */
+ONNXD_NODISCARD onnxd_status *onnxd_op_read_ints(const onnxd_node *node, uint32_t index,
+                                                 const onnxd_tensor_view *view, size_t max_count,
+                                                 int64_t *values, size_t *out_count);
+/* Number of elements of a list input from its type alone: -1 when not known.
+ * INVALID_ARGUMENT when it has more than one dimension. */
+ONNXD_NODISCARD onnxd_status *onnxd_op_list_length(const onnxd_infer *infer, uint32_t index,
+                                                   int64_t *out_length);
+
+/* `parse` of operators whose only attribute is opset 1's consumed_inputs, which means nothing. */
+ONNXD_NODISCARD onnxd_status *onnxd_op_parse_consumed(const onnxd_node *node, int64_t opset,
+                                                      onnxd_arena *arena, void *params);
+
+/* `infer` of operators whose output 0 has the type and shape of input 0. */
+ONNXD_NODISCARD onnxd_status *onnxd_op_infer_same(onnxd_infer *infer);
+/* `compute` of operators whose output 0 has the bytes of input 0. */
+ONNXD_NODISCARD onnxd_status *onnxd_op_compute_copy(const onnxd_compute *compute);
+
+/* INTERNAL unless an output has the shape that the kernel is about to write. Guards kernels that
+ * derive their loops from values of inputs. */
+ONNXD_NODISCARD onnxd_status *onnxd_op_check_output(const onnxd_compute *compute, uint32_t index,
+                                                    const onnxd_shape *shape);
+
+#endif
