@@ -5,6 +5,7 @@
 #define ONNXD_NODISCARD __attribute__((warn_unused_result))
 #define ONNXD_PRINTF(format_index, first_index)                                                    \
     __attribute__((format(printf, format_index, first_index)))
+#define ONNXD_RETURNS_NONNULL __attribute__((returns_nonnull))
 #define ONNXD_UNUSED __attribute__((unused))
 #define ONNXD_EXPORT __attribute__((visibility("default")))
 #define ONNXD_LIKELY(x) __builtin_expect(!!(x), 1)

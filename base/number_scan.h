@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Up to this many digits always fit `digits` below. */
 #define ONNXD_SCAN_EXACT_DIGITS 19
@@ -24,16 +25,56 @@ typedef struct onnxd_number_scan {
     int64_t exponent;       /* as written */
 } onnxd_number_scan;
 
-static inline const char *onnxd_scan_digits(const char *cursor, const char *end, uint64_t *digits)
+/* Eight characters at a time, the first in the lowest byte. */
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words are read as little-endian");
+
+/* How many of the word's first bytes are digits' values, '0' taken off them before. A carry can
+ * spoil only what lies behind the first byte that is none. */
+static inline unsigned onnxd_scan_count_digits(uint64_t values)
 {
+    uint64_t others = ((values + 0x7676767676767676u) | values) & 0x8080808080808080u;
+    return others == 0 ? 8 : (unsigned)__builtin_ctzll(others) / 8;
+}
+
+/* Eight digits' values as one integer: pairs, then fours, then all, each step in one
+ * multiplication. */
+static inline uint64_t onnxd_scan_join_digits(uint64_t values)
+{
+    values = (values * 10 + (values >> 8)) & 0x00ff00ff00ff00ffu;
+    values = (values * 100 + (values >> 16)) & 0x0000ffff0000ffffu;
+    return (values * 10000 + (values >> 32)) & 0xffffffffu;
+}
+
+/* Reads digits at `cursor` onto *digits and returns their end. text <= cursor <= end bound what may
+ * be read; where there is a whole word on either side it is taken without a branch for each digit,
+ * since their number is what a branch predictor cannot know. */
+static inline const char *onnxd_scan_digits(const char *text, const char *cursor, const char *end,
+                                            uint64_t *digits)
+{
+    static const uint64_t powers[9] = {1,      10,      100,      1000,     10000,
+                                       100000, 1000000, 10000000, 100000000};
     uint64_t value = *digits;
-    while (cursor != end) {
-        unsigned digit = (unsigned)(unsigned char)*cursor - '0';
-        if (digit > 9)
-            break;
-        value = value * 10 + digit;
-        cursor++;
+    while (end - cursor >= 8 || (cursor != end && end - text >= 8)) {
+        uint64_t word;
+        if (end - cursor >= 8) {
+            memcpy(&word, cursor, sizeof(word));
+        } else {
+            /* The last word of the text, moved so that it starts at the cursor. */
+            memcpy(&word, end - 8, sizeof(word));
+            word >>= 8 * (8 - (end - cursor));
+        }
+        word ^= 0x3030303030303030u;
+        unsigned count = onnxd_scan_count_digits(word);
+        if (count != 0)
+            value = value * powers[count] + onnxd_scan_join_digits(word << (64 - 8 * count));
+        cursor += count;
+        if (count != 8) {
+            *digits = value;
+            return cursor;
+        }
     }
+    for (; cursor != end && (unsigned)(unsigned char)*cursor - '0' <= 9; cursor++)
+        value = value * 10 + (unsigned)(*cursor - '0');
     *digits = value;
     return cursor;
 }
@@ -61,21 +102,17 @@ static inline const char *onnxd_scan_number(const char *cursor, const char *end,
                                             onnxd_number_scan *out)
 {
     onnxd_number_scan scan = {0};
-    if (cursor != end && *cursor == '-') {
-        scan.negative = true;
-        cursor++;
-    }
+    const char *text = cursor;
+    scan.negative = cursor != end && *cursor == '-';
+    cursor += scan.negative ? 1 : 0;
     const char *start = cursor;
-    if (cursor != end && *cursor == '0')
-        cursor++;
-    else
-        cursor = onnxd_scan_digits(cursor, end, &scan.digits);
-    if (cursor == start)
+    cursor = onnxd_scan_digits(text, cursor, end, &scan.digits);
+    if (cursor == start || (cursor - start > 1 && *start == '0'))
         return NULL;
     scan.digit_count = (size_t)(cursor - start);
     if (cursor != end && *cursor == '.') {
         start = ++cursor;
-        cursor = onnxd_scan_digits(cursor, end, &scan.digits);
+        cursor = onnxd_scan_digits(text, cursor, end, &scan.digits);
         if (cursor == start)
             return NULL;
         scan.fraction_digits = (size_t)(cursor - start);

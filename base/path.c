@@ -16,7 +16,7 @@
 #define MAX_RESOLVE_TRIES 16
 #define MAX_NAME_LENGTH 128
 
-static onnxd_status *open_error(const char *path, int error)
+ONNXD_RETURNS_NONNULL static onnxd_status *open_error(const char *path, int error)
 {
     char text[128];
     switch (error) {

@@ -66,14 +66,15 @@ typedef struct onnxd_status onnxd_status;
 /* Makes an error. Never fails: when memory is short the result is a shared static error that
  * onnxd_status_free() ignores. `format` must not end in a newline. */
 ONNXD_NODISCARD onnxd_status *onnxd_error(onnxd_code code, const char *format, ...)
-    ONNXD_PRINTF(2, 3);
+    ONNXD_PRINTF(2, 3) ONNXD_RETURNS_NONNULL;
 ONNXD_NODISCARD onnxd_status *onnxd_error_v(onnxd_code code, const char *format, va_list args)
-    ONNXD_PRINTF(2, 0);
+    ONNXD_PRINTF(2, 0) ONNXD_RETURNS_NONNULL;
 
 /* ONNXD_OUT_OF_MEMORY with both numbers, in bytes. `what` names the object that needed them.
  * available_bytes may be UINT64_MAX when the allocator cannot tell (the host heap). */
 ONNXD_NODISCARD onnxd_status *onnxd_error_out_of_memory(const char *what, uint64_t requested_bytes,
-                                                        uint64_t available_bytes);
+                                                        uint64_t available_bytes)
+    ONNXD_RETURNS_NONNULL;
 
 /* Puts "<formatted>: " before the message. Consumes `status` and returns its successor; NULL in,
  * NULL out. */
