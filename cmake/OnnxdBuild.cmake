@@ -33,9 +33,12 @@ target_compile_options(onnxd_flags INTERFACE
   -Wpointer-arith -Wwrite-strings -Wformat=2 -Wundef -Wimplicit-fallthrough
   -fno-strict-aliasing -fno-common -fstack-protector-strong
   $<$<BOOL:${ONNXD_WERROR}>:-Werror>)
-target_compile_options(onnxd_flags INTERFACE
-  $<$<AND:$<CONFIG:Release>,$<STREQUAL:${ONNXD_SANITIZE},>>:-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2>
-  $<$<CONFIG:Release>:-fstack-clash-protection>)
+target_compile_options(onnxd_flags INTERFACE $<$<CONFIG:Release>:-fstack-clash-protection>)
+if(NOT ONNXD_SANITIZE)
+  target_compile_options(onnxd_flags INTERFACE
+    $<$<CONFIG:Release>:-U_FORTIFY_SOURCE>
+    $<$<CONFIG:Release>:-D_FORTIFY_SOURCE=2>)
+endif()
 target_link_options(onnxd_flags INTERFACE -Wl,-z,relro,-z,now,-z,noexecstack
   $<$<LINK_LANGUAGE:CXX>:-static-libstdc++>)
 if(ONNXD_SANITIZE)

@@ -91,8 +91,8 @@ typedef struct onnxd_value {
 } onnxd_value;
 
 typedef struct onnxd_node {
-    const char *name;    /* "" when the model gives none */
-    const char *domain;  /* "" is ai.onnx; "ai.onnx" is normalised to "" */
+    const char *name;   /* "" when the model gives none */
+    const char *domain; /* "" is ai.onnx; "ai.onnx" is normalised to "" */
     const char *op_type;
     int64_t opset;           /* the model's import for the domain */
     const onnxd_op_def *def; /* resolved by the resolve pass; NULL before */
@@ -113,7 +113,7 @@ struct onnxd_graph {
     const char *name;
     onnxd_arena arena;
     onnxd_value *values;
-    onnxd_node *nodes; /* topological order */
+    onnxd_node *nodes;       /* topological order */
     onnxd_value_id *inputs;  /* what callers supply, in signature order (no initializers) */
     onnxd_value_id *outputs; /* in signature order */
     const char **symbols;    /* names of symbolic dimensions */
@@ -136,13 +136,21 @@ void onnxd_graph_destroy(onnxd_graph *graph); /* subgraphs too */
  * Errors: OUT_OF_MEMORY, INVALID_ARGUMENT. */
 ONNXD_NODISCARD onnxd_status *onnxd_graph_add_value(onnxd_graph *graph, const char *name,
                                                     onnxd_value_id *out_value);
-/* attributes are copied shallowly: their payloads must live in the arena already. */
+/* attributes are copied shallowly: their payloads must live in the arena already. On success the
+ * graph owns the tensors and subgraphs that they hold; on failure the caller still does.
+ * INVALID_ARGUMENT when an output has a producer already or an id is out of range. */
 ONNXD_NODISCARD onnxd_status *onnxd_graph_add_node(onnxd_graph *graph, const onnxd_node *node,
                                                    onnxd_node_id *out_node);
 /* The code of a symbolic dimension called `name`, for onnxd_shape.dims. */
 ONNXD_NODISCARD onnxd_status *onnxd_graph_symbol(onnxd_graph *graph, const char *name,
                                                  int64_t *out_dim);
-/* Makes `value` a constant; takes a reference to the tensor and sets the value's type. */
+/* The signature, in order, in place of an earlier one. `ids` holds no ONNXD_NONE. */
+ONNXD_NODISCARD onnxd_status *onnxd_graph_set_inputs(onnxd_graph *graph, const onnxd_value_id *ids,
+                                                     uint32_t count);
+ONNXD_NODISCARD onnxd_status *onnxd_graph_set_outputs(onnxd_graph *graph, const onnxd_value_id *ids,
+                                                      uint32_t count);
+/* Makes `value` a constant without a producer: retains the tensor (the caller keeps its own
+ * reference) and sets the value's type. A producing node must be removed by the caller. */
 void onnxd_graph_set_constant(onnxd_graph *graph, onnxd_value_id value, onnxd_tensor *tensor);
 
 /* Replaces every use of `from` (node inputs and graph outputs) by `to`. */
@@ -150,7 +158,8 @@ void onnxd_graph_replace_uses(onnxd_graph *graph, onnxd_value_id from, onnxd_val
 /* Drops nodes marked removed and restores the topological order.
  * Errors: INVALID_ARGUMENT naming a node on a cycle. */
 ONNXD_NODISCARD onnxd_status *onnxd_graph_compact(onnxd_graph *graph);
-/* SSA, id ranges, topological order, outputs produced by somebody. Errors name the node or value. */
+/* SSA, id ranges, topological order, outputs produced by somebody. Errors name the node or value.
+ */
 ONNXD_NODISCARD onnxd_status *onnxd_graph_verify(const onnxd_graph *graph);
 
 /* ONNXD_NONE when there is none; linear search, for tests and messages. */
@@ -159,7 +168,9 @@ onnxd_value_id onnxd_graph_find_value(const onnxd_graph *graph, const char *name
 int64_t onnxd_graph_opset(const onnxd_graph *graph, const char *domain);
 const onnxd_attribute *onnxd_node_attribute(const onnxd_node *node, const char *name);
 
-/* "node 'conv1' (Conv)" or "node #3 (Conv)" into `buffer` for messages; returns `buffer`. */
+/* "node 'conv1' (Conv)" or "node #3 (Conv)" into `buffer` for messages; returns `buffer`. Long
+ * names are cut and control characters escaped. Without a graph, a nameless node is "node (Conv)".
+ */
 const char *onnxd_node_label(const onnxd_graph *graph, const onnxd_node *node, char *buffer,
                              size_t capacity);
 #define ONNXD_NODE_LABEL 256

@@ -12,12 +12,12 @@
 #include "graph/op.h"
 
 typedef struct onnxd_load_limits {
-    uint64_t max_file_bytes;        /* of the .onnx file; protobuf's own limit is 2 GiB - 1 */
-    uint64_t max_external_bytes;    /* of each external data file */
-    uint32_t max_depth;             /* nested messages */
+    uint64_t max_file_bytes;     /* of the .onnx file; protobuf's own limit is 2 GiB - 1 */
+    uint64_t max_external_bytes; /* of each external data file */
+    uint32_t max_depth;          /* nested messages */
     uint32_t max_subgraph_depth;
     uint32_t max_nodes, max_initializers, max_attributes_per_node, max_name_bytes;
-    uint64_t max_graph_bytes;       /* the graph's arena */
+    uint64_t max_graph_bytes; /* the graph's arena */
 } onnxd_load_limits;
 
 /* 2 GiB - 1, 16 GiB, 100, 32, 1 M, 1 M, 256, 4096, 1 GiB. */

@@ -1,8 +1,8 @@
 /*
- * What an operator is, independent of any device: its versions, attributes, types, shape rule, and a
- * portable kernel that computes it on host memory. One file in ops/ and one line in ops/ops.inc make
- * an operator; shape inference, constant folding, the CPU provider's fallback and the generated
- * support table all read this one definition.
+ * What an operator is, independent of any device: its versions, attributes, types, shape rule, and
+ * a portable kernel that computes it on host memory. One file in ops/ and one line in ops/ops.inc
+ * make an operator; shape inference, constant folding, the CPU provider's fallback and the
+ * generated support table all read this one definition.
  *
  *   resolve: find(domain, op_type, opset) ─► parse(attributes) ─► node->params
  *   infer:   types (and known values) of the inputs ─► types of the outputs
@@ -40,8 +40,8 @@ typedef struct onnxd_infer {
     const onnxd_node *node;
     const void *params;
     int64_t opset;
-    uint32_t input_count, output_count; /* as on the node, absent ones included */
-    const onnxd_tensor_type *inputs;    /* dtype UNDEFINED: absent, or (at load) not known */
+    uint32_t input_count, output_count;   /* as on the node, absent ones included */
+    const onnxd_tensor_type *inputs;      /* dtype UNDEFINED: absent, or (at load) not known */
     const onnxd_tensor *const *constants; /* [input_count], NULL where the value is not known */
     onnxd_tensor_type *outputs; /* preset to UNDEFINED and unknown rank; left so when absent */
 } onnxd_infer;
@@ -69,22 +69,22 @@ struct onnxd_op_def {
     const char *op_type;
     /* The opsets of the domain for which this definition holds, both inclusive. */
     int64_t since, until;
-    uint16_t min_inputs, max_inputs;   /* max may be ONNXD_OP_VARIADIC */
+    uint16_t min_inputs, max_inputs; /* max may be ONNXD_OP_VARIADIC */
     uint16_t min_outputs, max_outputs;
     /* Formals in order; a variadic operator's last formal repeats. */
     onnxd_op_formal inputs[ONNXD_OP_MAX_FORMALS];
     onnxd_op_formal outputs[ONNXD_OP_MAX_FORMALS];
 
     /* Attributes into params: kinds, lengths, ranges and defaults are checked here, once, with
-     * graph/attributes.h. `params` is params_bytes of zeroed memory; longer parts come from `arena`.
-     * NULL when the operator has no attributes (then any attribute is an error). */
+     * graph/attributes.h. `params` is params_bytes of zeroed memory; longer parts come from
+     * `arena`. NULL when the operator has no attributes (then any attribute is an error). */
     size_t params_bytes;
     onnxd_status *(*parse)(const onnxd_node *node, int64_t opset, onnxd_arena *arena, void *params);
 
-    /* Required. Output types from input types; dims may be symbolic or unknown, rank may be unknown.
-     * With static inputs and the constants it asks for, the result must be static. All checks that
-     * compute() relies on are made here, on values too when they are known.
-     * Errors: INVALID_ARGUMENT saying which input, what and what is allowed. */
+    /* Required. Output types from input types; dims may be symbolic or unknown, rank may be
+     * unknown. With static inputs and the constants it asks for, the result must be static. All
+     * checks that compute() relies on are made here, on values too when they are known. Errors:
+     * INVALID_ARGUMENT saying which input, what and what is allowed. */
     onnxd_status *(*infer)(onnxd_infer *infer);
 
     /* Bit i set: the value (not just the type) of input i decides output shapes or is needed to

@@ -28,8 +28,8 @@ extern const onnxd_pass *const onnxd_passes[];
  * disabled name that is no pass. */
 ONNXD_NODISCARD onnxd_status *onnxd_passes_run(onnxd_graph *graph, const onnxd_pass_env *env);
 
-/* Infers every value's type from the inputs' declared types. A contradiction with a declared type is
- * INVALID_ARGUMENT; a node without a definition leaves its outputs unknown. */
+/* Infers every value's type from the inputs' declared types. A contradiction with a declared type
+ * is INVALID_ARGUMENT; a node without a definition leaves its outputs unknown. */
 ONNXD_NODISCARD onnxd_status *onnxd_infer_shapes(onnxd_graph *graph);
 
 /*
@@ -46,7 +46,6 @@ ONNXD_NODISCARD onnxd_status *onnxd_specialize(const onnxd_graph *graph, size_t 
                                                onnxd_tensor_type *types, onnxd_tensor **known);
 /* Marks (true) each graph input whose value, not just shape, onnxd_specialize() needs.
  * `needs_value` has input_count entries. */
-ONNXD_NODISCARD onnxd_status *onnxd_shape_value_inputs(const onnxd_graph *graph,
-                                                       bool *needs_value);
+ONNXD_NODISCARD onnxd_status *onnxd_shape_value_inputs(const onnxd_graph *graph, bool *needs_value);
 
 #endif

@@ -1,0 +1,53 @@
+/*
+ * Shared between the files of graph/ only.
+ */
+#ifndef ONNXD_GRAPH_INTERNAL_H
+#define ONNXD_GRAPH_INTERNAL_H
+
+#include "graph/graph.h"
+#include "graph/op.h"
+
+/* "node 'x' (Conv): " before the message of `status`, unless it is NULL. Consumes it. */
+onnxd_status *onnxd_node_context(const onnxd_graph *graph, const onnxd_node *node,
+                                 onnxd_status *status);
+/* A name from a model, cut to 128 bytes and with control characters escaped, into `buffer`. */
+#define ONNXD_NAME_TEXT 160
+const char *onnxd_name_text(const char *name, char *buffer, size_t capacity);
+
+/* As onnxd_graph_symbol() without the search: the caller knows that the name is new. */
+ONNXD_NODISCARD onnxd_status *onnxd_graph_add_symbol(onnxd_graph *graph, const char *name,
+                                                     int64_t *out_dim);
+/* bytes from the graph's arena, zeroed; the error names the arena's limit. */
+ONNXD_NODISCARD onnxd_status *onnxd_graph_alloc(onnxd_graph *graph, size_t count,
+                                                size_t element_bytes, void **out_memory);
+
+/* Ends the tensors and subgraphs that the node's attributes own. */
+void onnxd_node_release_attributes(onnxd_node *node);
+/* Whether some node of the graph has a subgraph. */
+bool onnxd_graph_has_subgraphs(const onnxd_graph *graph);
+/* A value of a subgraph that stands for the value of that name in the enclosing graph. A name used
+ * only deeper down has such a value in every graph between. */
+static inline bool onnxd_value_is_outer(const onnxd_value *value)
+{
+    return value->producer == ONNXD_NONE && !value->is_input && value->constant == NULL;
+}
+/* Calls visit(value, context) for each value of the node's graph that a subgraph of the node uses;
+ * a value can come more than once. `map` is the graph's name map. */
+struct onnxd_name_map;
+void onnxd_node_captures(const struct onnxd_name_map *map, const onnxd_node *node,
+                         void (*visit)(onnxd_value_id value, void *context), void *context);
+/* captured[v] = true for each value that some subgraph may use; the others stay as they are. */
+ONNXD_NODISCARD onnxd_status *onnxd_graph_mark_captures(const onnxd_graph *graph, bool *captured);
+/* Applies replacement[v] (v itself where nothing changes) to all node inputs and graph outputs. */
+void onnxd_graph_replace_all(onnxd_graph *graph, const onnxd_value_id *replacement);
+
+/* Ops whose outputs depend on the types of their inputs alone. */
+bool onnxd_node_needs_types_only(const onnxd_node *node);
+/* onnxd_op_evaluate() on types and those values that are known. A missing value is fine where
+ * onnxd_node_needs_types_only() holds. */
+ONNXD_NODISCARD onnxd_status *onnxd_op_evaluate_types(const onnxd_node *node,
+                                                      const onnxd_tensor_type *types,
+                                                      const onnxd_tensor *const *inputs,
+                                                      size_t max_bytes, onnxd_tensor **outputs);
+
+#endif
