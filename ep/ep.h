@@ -227,8 +227,10 @@ void onnxd_ep_destroy(onnxd_ep *ep);
 ONNXD_NODISCARD onnxd_status *onnxd_ep_initialize(onnxd_ep *ep, const onnxd_ep_config *config);
 /* Refuses new work, finishes what is issued, frees everything. Idempotent. */
 ONNXD_NODISCARD onnxd_status *onnxd_ep_shutdown(onnxd_ep *ep);
-/* Valid after initialize. */
+/* All zero unless the instance is initialised. */
 onnxd_ep_info onnxd_ep_get_info(const onnxd_ep *ep);
+/* All zero before initialize; after shutdown (also of a failed initialize) what is left, which is
+ * nothing live. */
 onnxd_ep_stats onnxd_ep_get_stats(const onnxd_ep *ep);
 
 /* Whether and at what cost. Runs the same checks as get_kernel: a claim is never followed by a
@@ -240,7 +242,8 @@ void onnxd_ep_supports_op(onnxd_ep *ep, const onnxd_op_query *query, onnxd_kerne
 ONNXD_NODISCARD onnxd_status *onnxd_ep_get_kernel(onnxd_ep *ep, const onnxd_op_query *query,
                                                   onnxd_kernel **out_kernel);
 void onnxd_kernel_release(onnxd_kernel *kernel); /* NULL is fine */
-/* Issues the kernel on the compute stream. Neither allocates, locks, logs nor reads attributes.
+/* Issues the kernel on the compute stream. Neither allocates, logs nor reads attributes, and takes no
+ * lock but that of the stream's queue.
  * Errors: KERNEL_FAILED (with node and value) where the kernel runs on the calling thread. */
 ONNXD_NODISCARD onnxd_status *onnxd_kernel_enqueue(onnxd_kernel *kernel,
                                                    const onnxd_kernel_args *args);
