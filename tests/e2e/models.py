@@ -9,7 +9,7 @@ LIGHT_NAMES = ("bvlc_alexnet", "densenet121", "inception_v1", "inception_v2", "r
 
 
 # Variance gain of the Gemm weights where a network's features would saturate its softmax.
-HEAD_GAIN = {"inception_v1": 0.05, "inception_v2": 0.1, "shufflenet": 0.001}
+HEAD_GAIN = {"inception_v2": 0.1, "shufflenet": 0.001}
 
 
 def light_path(folder, name):
@@ -60,7 +60,8 @@ def with_random_weights(model, seed=1, head_gain=1.0):
 
     def consumer(name):
         node, index = consumers[name]
-        return consumer(node.output[0]) if node.op_type == "Unsqueeze" else (node, index)
+        passes_on = node.op_type in ("Unsqueeze", "Reshape") and index == 0
+        return consumer(node.output[0]) if passes_on else (node, index)
 
     result = onnx.ModelProto()
     result.CopyFrom(model)
