@@ -1,0 +1,101 @@
+"""The subcommands: exit codes, messages, --help."""
+
+import json
+
+import pytest
+
+import support
+
+SUBCOMMANDS = ("serve", "run", "bench", "inspect", "check-config", "list-eps")
+
+
+def test_help_names_every_subcommand():
+    text = support.run_onnxd("--help").stdout
+    for name in SUBCOMMANDS:
+        assert name in text
+
+
+@pytest.mark.parametrize("name", SUBCOMMANDS)
+def test_help_of_each_subcommand(name):
+    text = support.run_onnxd(name, "--help").stdout
+    assert name in text and "usage" in text.lower()
+
+
+@pytest.mark.parametrize("arguments", [["nosuch"], ["serve", "--nosuch"], ["run"], []])
+def test_usage_errors(arguments):
+    result = support.run_onnxd(*arguments, check=False)
+    assert result.returncode == 64
+    assert result.stderr
+
+
+def test_run_with_random_inputs(digits_path):
+    support.run_onnxd("run", digits_path)
+
+
+def test_run_reports_a_missing_model(tmp_path):
+    result = support.run_onnxd("run", tmp_path / "nosuch.onnx", check=False)
+    assert result.returncode == 1
+    assert "nosuch.onnx" in result.stderr
+
+
+def test_bench_prints_json(digits_path):
+    result = support.run_onnxd("bench", digits_path, "--threads", 1, "--batch", 4, "--warmup", 3,
+                               "--iterations", 20, "--json")
+    report = json.loads(result.stdout)
+    latency = report["latency_ms"]
+    assert 0 < latency["median"] <= latency["p90"] <= latency["p99"]
+    assert report["throughput_per_s"] > 0
+
+
+def test_inspect(digits_path):
+    text = support.run_onnxd("inspect", digits_path).stdout
+    for word in ("image", "probabilities", "Gemm", "cpu_ep:0"):
+        assert word in text
+
+
+def test_list_eps():
+    text = support.run_onnxd("list-eps").stdout
+    assert "cpu_ep" in text and "cpu.threads" in text
+
+
+def check_config(tmp_path, text):
+    path = tmp_path / "onnxd.json"
+    path.write_text(text)
+    return path, support.run_onnxd("check-config", path, check=False)
+
+
+def test_check_config_accepts_a_good_file(tmp_path):
+    assert check_config(tmp_path, '{"http": {"max_connections": 10}}')[1].returncode == 0
+
+
+@pytest.mark.parametrize("text, line, words", [
+    ('{\n  "http": {\n    "max_conections": 10\n  }\n}', 3, ["max_conections", "max_connections"]),
+    ('{\n  "http": {"max_connections": "many"}\n}', 2, ["max_connections", "many"]),
+    ('{\n  "http": {"max_connections": -1}\n}', 2, ["max_connections", "-1"]),
+    ('{\n\n  "htp": {}\n}', 3, ["htp", "http"]),
+    ('{"http": {"max_connections": 1}\n, "http": {}}', 2, ["http"]),
+    ('{"http": {},}', 1, []),
+    ('{"http": {}} trailing', 1, []),
+])
+def test_check_config_names_file_line_key_and_reason(tmp_path, text, line, words):
+    path, result = check_config(tmp_path, text)
+    assert result.returncode == 78
+    output = result.stdout + result.stderr
+    assert f"{path}:{line}:" in output
+    for word in words:
+        assert word in output
+
+
+def test_serve_refuses_a_bad_config(tmp_path, digits_path):
+    path = tmp_path / "onnxd.json"
+    path.write_text('{"providers": [{"name": "cpu_ep", "options": {"cpu.thread": "1"}}]}')
+    result = support.run_onnxd("serve", "--config", path, digits_path, check=False)
+    assert result.returncode == 78
+    assert "cpu.thread" in result.stderr and "cpu.threads" in result.stderr
+
+
+def test_environment_sets_options(tmp_path, digits_path):
+    result = support.run_onnxd("serve", digits_path, check=False,
+                               env={"ONNXD_HTTP_MAX_CONNECTIONS": "none"})
+    assert result.returncode == 78
+    assert "ONNXD_HTTP_MAX_CONNECTIONS" in result.stderr
