@@ -1,7 +1,6 @@
 """Fixtures of the end-to-end tests: a real daemon on a loopback port, talked to by real clients.
 
-ONNXD_BINARY names the daemon under test (default build/release/onnxd), ONNXD_SHARED_DATA the folder
-with the nine light models (default ../shared/data beside the checkout).
+ONNXD_BINARY names the daemon under test (default build/release/onnxd).
 """
 
 import pathlib
@@ -13,9 +12,7 @@ import support
 
 @pytest.fixture(scope="session")
 def light_models():
-    """Folder of the nine light models; tests that need it are skipped with the reason."""
-    if not support.LIGHT_MODELS.is_dir():
-        pytest.skip(f"the light models are not at {support.LIGHT_MODELS}; set ONNXD_SHARED_DATA")
+    """Folder of the nine light models and their stored outputs."""
     return support.LIGHT_MODELS
 
 

@@ -10,12 +10,13 @@ import subprocess
 import threading
 import time
 
+import onnx.backend.test
 import onnxruntime
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = pathlib.Path(os.environ.get("ONNXD_BINARY", ROOT / "build" / "release" / "onnxd")).resolve()
-SHARED = pathlib.Path(os.environ.get("ONNXD_SHARED_DATA", ROOT.parent / "shared" / "data"))
-LIGHT_MODELS = SHARED / "light"
+# The onnx package carries the nine light models and their stored outputs.
+LIGHT_MODELS = pathlib.Path(onnx.backend.test.__file__).parent / "data" / "light"
 SIM_MODULE = BINARY.parent / "providers" / "onnxd_sim_ep.so"
 START_TIMEOUT_S = 120
 STOP_TIMEOUT_S = 60
