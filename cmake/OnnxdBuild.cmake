@@ -64,11 +64,17 @@ endfunction()
 function(onnxd_add_unit_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;LINK;LABELS" ${ARGN})
   add_executable(test_${name} ${arg_SOURCES})
+  if(ONNXD_SANITIZE MATCHES "thread")
+    target_sources(test_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/tsan_arena.c)
+  endif()
   target_link_libraries(test_${name} PRIVATE onnxd_flags onnxd::criterion)
   foreach(folder IN LISTS arg_DEPENDS)
     target_link_libraries(test_${name} PRIVATE onnxd_${folder})
   endforeach()
   target_link_libraries(test_${name} PRIVATE ${arg_LINK})
   add_test(NAME ${name} COMMAND test_${name} --short-filename)
-  set_tests_properties(${name} PROPERTIES LABELS "unit;${arg_LABELS}" TIMEOUT 300)
+  # Criterion overlooks the exit status of a test process, through which sanitizers report leaks and
+  # races, but not an abort.
+  set_tests_properties(${name} PROPERTIES LABELS "unit;${arg_LABELS}" TIMEOUT 300
+    ENVIRONMENT "ASAN_OPTIONS=abort_on_error=1;TSAN_OPTIONS=halt_on_error=1 abort_on_error=1")
 endfunction()
