@@ -1,0 +1,304 @@
+/* Files: what is refused, with which words and on which line. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "support.h"
+
+static const struct {
+    const char *text;
+    const char *errors;
+} refused[] = {
+    /* unknown keys and the nearest known one */
+    {"{\"htp\": {}}", "F:1: htp: unknown key, did you mean 'http'?\n"},
+    {"{\"zzzzzzzz\": {}}", "F:1: zzzzzzzz: unknown key\n"},
+    {"{\"provider\": []}", "F:1: provider: unknown key, did you mean 'providers'?\n"},
+    {"{\n \"http\": {\n  \"max_conections\": 1\n }\n}",
+     "F:3: http.max_conections: unknown key, did you mean 'http.max_connections'?\n"},
+    {"{\"http\": {\"max_nodes\": 1}}",
+     "F:1: http.max_nodes: unknown key, did you mean 'limits.max_nodes'?\n"},
+    {"{\"max_nodes\": 1}", "F:1: max_nodes: unknown key, did you mean 'limits.max_nodes'?\n"},
+    {"{\"http\": {\"Max_connections\": 1}}",
+     "F:1: http.Max_connections: unknown key, did you mean 'http.max_connections'?\n"},
+    {"{\"a\\nb\": 1}", "F:1: a\\nb: unknown key\n"},
+    /* given twice */
+    {"{\"http\": {},\n\"http\": {}}", "F:2: http: given twice\n"},
+    {"{\"http\": {\"max_chunks\": 1,\n\"max_chunks\": 2}}",
+     "F:2: http.max_chunks: given twice, first at F:1\n"},
+    {"{\"providers\": [{\"name\": \"a\"}], \"providers\": []}", "F:1: providers: given twice\n"},
+    /* types */
+    {"[]", "F:1: expected an object, got an array\n"},
+    {"\n\n7", "F:3: expected an object, got a number\n"},
+    {"{\"http\": 1}", "F:1: http: expected an object, got a number\n"},
+    {"{\"http\": {\"max_chunks\": \"1\"}}",
+     "F:1: http.max_chunks: expected integer, got a string\n"},
+    {"{\"http\": {\"max_chunks\": true}}",
+     "F:1: http.max_chunks: expected integer, got true or false\n"},
+    {"{\"http\": {\"max_chunks\": null}}", "F:1: http.max_chunks: expected integer, got null\n"},
+    {"{\"http\": {\"max_chunks\": [1]}}", "F:1: http.max_chunks: expected integer, got an array\n"},
+    {"{\"http\": {\"max_body_bytes\": {}}}",
+     "F:1: http.max_body_bytes: expected size, got an object\n"},
+    {"{\"bench\": {\"json\": 1}}", "F:1: bench.json: expected true or false, got a number\n"},
+    {"{\"bench\": {\"json\": \"true\"}}",
+     "F:1: bench.json: expected true or false, got a string\n"},
+    {"{\"run\": {\"rtol\": \"1\"}}", "F:1: run.rtol: expected number, got a string\n"},
+    {"{\"models\": {\"name\": 1}}", "F:1: models.name: expected string, got a number\n"},
+    {"{\"models\": {\"sources\": {}}}",
+     "F:1: models.sources: expected list of strings, got an object\n"},
+    {"{\"models\": {\"sources\": [\"a\", 1]}}",
+     "F:1: models.sources: element 1: expected a string, got a number\n"},
+    {"{\"models\": {\"sources\": [\"\"]}}", "F:1: models.sources: element 0 is empty\n"},
+    {"{\"logging\": {\"level\": 1}}", "F:1: logging.level: expected log level, got a number\n"},
+    /* values */
+    {"{\"http\": {\"max_chunks\": 0}}",
+     "F:1: http.max_chunks: out of range: '0', allowed are 1 to 4294967295\n"},
+    {"{\"http\": {\"max_chunks\": 4294967296}}",
+     "F:1: http.max_chunks: out of range: '4294967296', allowed are 1 to 4294967295\n"},
+    {"{\"http\": {\"max_chunks\": 99999999999999999999999999}}",
+     "F:1: http.max_chunks: out of range: '99999999999999999999999999', allowed are 1 to "
+     "4294967295\n"},
+    {"{\"http\": {\"max_chunks\": -5}}",
+     "F:1: http.max_chunks: out of range: '-5', allowed are 1 to 4294967295\n"},
+    {"{\"http\": {\"max_chunks\": 1.5}}",
+     "F:1: http.max_chunks: expected an integer, got '1.5', allowed are 1 to 4294967295\n"},
+    {"{\"http\": {\"max_chunks\": 1e3}}",
+     "F:1: http.max_chunks: expected an integer, got '1e3', allowed are 1 to 4294967295\n"},
+    {"{\"http\": {\"max_body_bytes\": \"64MB\"}}",
+     "F:1: http.max_body_bytes: expected an integer or a size like \"64MiB\" (KiB, MiB, GiB, TiB), "
+     "got '64MB', allowed are 1 to 1099511627776\n"},
+    {"{\"http\": {\"max_inflight_bytes\": 0}}",
+     "F:1: http.max_inflight_bytes: out of range: '0', allowed are at least 1 or \"unlimited\"\n"},
+    {"{\"logging\": {\"level\": \"loud\"}}",
+     "F:1: logging.level: expected error, warn, info or debug, got 'loud'\n"},
+    {"{\"run\": {\"rtol\": -1}}", "F:1: run.rtol: expected a number from 0 to 1e+09, got '-1'\n"},
+    /* one against another */
+    {"{\"http\": {\"max_body_bytes\": \"1GiB\"}}",
+     "F:1: http.max_body_bytes: http.max_body_bytes (1073741824) must not be more than "
+     "http.max_inflight_bytes (536870912)\n"},
+    {"{\"http\": {\n\"max_timeout_us\": 5}}",
+     "F:2: http.max_timeout_us: http.default_timeout_us (30000000) must not be more than "
+     "http.max_timeout_us (5)\n"},
+    /* all problems, not just the first */
+    {"{\"http\": {\"max_chunks\": 0,\n\"nonsense_key\": 1,\n\"max_pipelined\": \"x\"},\n\"run\": "
+     "2}",
+     "F:1: http.max_chunks: out of range: '0', allowed are 1 to 4294967295\n"
+     "F:2: http.nonsense_key: unknown key\n"
+     "F:3: http.max_pipelined: expected integer, got a string\n"
+     "F:4: run: expected an object, got a number\n"},
+    /* providers */
+    {"{\"providers\": {}}",
+     "F:1: providers: expected an array of 1 to 64 objects, got an object of 0\n"},
+    {"{\"providers\": []}",
+     "F:1: providers: expected an array of 1 to 64 objects, got an array of 0\n"},
+    {"{\"providers\": [1]}", "F:1: providers[0]: expected an object, got a number\n"},
+    {"{\"providers\": [{}]}", "F:1: providers[0].name: missing\n"},
+    {"{\"providers\": [{\"name\": 1}]}", "F:1: providers[0].name: expected string, got a number\n"},
+    {"{\"providers\": [{\"name\": \"CPU\"}]}",
+     "F:1: providers[0].name: expected a small letter and then up to 31 small letters, digits or "
+     "underscores\n"},
+    {"{\"providers\": [{\"name\": \"a\", \"nmae\": \"b\"}]}",
+     "F:1: providers[0].nmae: unknown key, did you mean 'name'?\n"},
+    {"{\"providers\": [{\"name\": \"a\", \"module\": \"\"}]}",
+     "F:1: providers[0].module: expected the path of a shared object, got an empty string\n"},
+    {"{\"providers\": [{\"name\": \"a\", \"device_id\": -1}]}",
+     "F:1: providers[0].device_id: expected an integer from 0 to 65535, got -1\n"},
+    {"{\"providers\": [{\"name\": \"a\", \"device_id\": [1]}]}",
+     "F:1: providers[0].device_id: expected integer, got an array\n"},
+    {"{\"providers\": [{\"name\": \"a\", \"device_ids\": 1}]}",
+     "F:1: providers[0].device_ids: expected an array of integers, got a number\n"},
+    {"{\"providers\": [{\"name\": \"a\", \"device_ids\": []}]}",
+     "F:1: providers[0].device_ids: expected 1 to 64 device ids\n"},
+    {"{\"providers\": [{\"name\": \"a\", \"device_ids\": [2,\n2]}]}",
+     "F:2: providers[0].device_ids: the same device id twice\n"},
+    {"{\"providers\": [{\"name\": \"a\", \"device_id\": 0, \"device_ids\": [1]}]}",
+     "F:1: providers[0].device_ids: device_id and device_ids exclude each other\n"},
+    {"{\"providers\": [{\"name\": \"a\", \"name\": \"b\"}]}",
+     "F:1: providers[0].name: given twice\n"},
+    {"{\"providers\": [{\"name\": \"a\", \"options\": []}]}",
+     "F:1: providers[0].options: expected an object of at most 64 members, got an array\n"},
+    {"{\"providers\": [{\"name\": \"a\", \"options\": {\"k\": null}}]}",
+     "F:1: providers[0].options.k: expected a string, a number, true or false, got null\n"},
+    {"{\"providers\": [{\"name\": \"a\", \"options\": {\"k\": 1, \"k\": 2}}]}",
+     "F:1: providers[0].options.k: given twice\n"},
+    {"{\"providers\": [{\"name\": \"a\"},\n{\"name\": \"a\"}]}",
+     "F:2: providers[1].device_ids: a device that an earlier provider of the same name has\n"},
+    {"{\"providers\": [{\"name\": \"a\"},\n{\"name\": \"a\", \"device_id\": 1, \"module\": "
+     "\"m\"}]}",
+     "F:2: providers[1].module: another module than that of an earlier provider of the same "
+     "name\n"},
+};
+
+Test(file, refused_with_the_reason_and_the_line)
+{
+    for (size_t i = 0; i < ONNXD_COUNT(refused); i++) {
+        loaded *result = load(refused[i].text, NULL, NULL, 0);
+        cr_expect_str_eq(result->errors, refused[i].errors, "%s\ngives\n%s", refused[i].text,
+                         result->errors);
+        cr_expect_eq(result->code, ONNXD_INVALID_ARGUMENT);
+        unload(result);
+    }
+}
+
+/* What is no JSON: only the line and that it is refused are fixed here; the words are the
+ * reader's. */
+Test(file, malformed_text_is_refused_on_its_line)
+{
+    static const struct {
+        const char *text;
+        const char *where;
+    } cases[] = {
+        {"", "F:1: "},
+        {"{", "F:1: "},
+        {"{\"http\": {},}", "F:1: "},
+        {"{\n\"http\": {}\n}\ntrailing", "F:4: "},
+        {"{\"http\": {}\n\n\"run\": {}}", "F:3: "},
+        {"{'http': {}}", "F:1: "},
+        {"// comment\n{}", "F:1: "},
+        {"\xef\xbb\xbf{}", "F:1: "},
+        {"{\"a\": NaN}", "F:1: "},
+        {"{\"models\": {\"name\": \"\xff\"}}", "F:1: "},
+        {"{\"models\": {\"name\": \"\\ud800\"}}", "F:1: "},
+        {"{\n\"models\": {\"name\": \"a\\u0000b\"}}", "F:2: text contains a NUL character\n"},
+        {"{\"http\": {\"max_chunks\": 01}}", "F:1: "},
+        {"{\"http\": {\"max_chunks\":\n"
+         "1000000000000000000000000000000000000000000000000000000000000000000000}}",
+         "F:2: number of 70 characters, allowed are 63\n"},
+        {"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", "F:1: "},
+    };
+    for (size_t i = 0; i < ONNXD_COUNT(cases); i++) {
+        loaded *result = load(cases[i].text, NULL, NULL, 0);
+        cr_expect_eq(strncmp(result->errors, cases[i].where, strlen(cases[i].where)), 0,
+                     "%s\ngives\n%s", cases[i].text, result->errors);
+        cr_expect_eq(result->code, ONNXD_INVALID_ARGUMENT);
+        unload(result);
+    }
+}
+
+Test(file, an_escaped_backslash_before_u0000_is_no_nul)
+{
+    loaded *result = load("{\"models\": {\"name\": \"a\\\\u0000b\"}}", NULL, NULL, 0);
+    cr_assert_str_eq(result->errors, "");
+    cr_assert_str_eq(result->config->models_name, "a\\u0000b");
+    unload(result);
+}
+
+Test(file, a_missing_file_and_a_folder_are_named)
+{
+    static const char *const paths[] = {"/nonexistent/onnxd.json", "/tmp"};
+    for (size_t i = 0; i < ONNXD_COUNT(paths); i++) {
+        onnxd_config_sources sources = {.file = paths[i]};
+        onnxd_config_report report;
+        onnxd_config *config = NULL;
+        onnxd_config_report_init(&report);
+        onnxd_status *status = onnxd_config_load(&sources, &report, &config);
+        cr_assert_not_null(status);
+        cr_assert_null(config);
+        cr_assert_eq(strncmp(report.errors.data, paths[i], strlen(paths[i])), 0);
+        onnxd_status_free(status);
+        onnxd_config_report_deinit(&report);
+    }
+}
+
+/* The bounds keep a hostile file from costing more than reading it. */
+Test(file, many_problems_are_bounded, .timeout = 60)
+{
+    enum { MEMBERS = 60000 };
+    char *text = malloc(MEMBERS * 16 + 16);
+    size_t used = 0;
+    cr_assert_not_null(text);
+    used += (size_t)snprintf(text, 16, "{\"http\":{");
+    for (int i = 0; i < MEMBERS; i++)
+        used += (size_t)snprintf(text + used, 16, "%s\"k%d\":0", i == 0 ? "" : ",", i);
+    snprintf(text + used, 4, "}}");
+    loaded *result = load(text, NULL, NULL, 0);
+    cr_assert_not_null(strstr(result->errors, "more problems follow"));
+    cr_assert(strlen(result->errors) < 16 * 1024);
+    unload(result);
+    free(text);
+}
+
+Test(file, everything_together)
+{
+    loaded *result = load(
+        "{\"providers\": [\n"
+        "  {\"name\": \"sim_ep\", \"module\": \"/m.so\", \"device_ids\": [1, 0],\n"
+        "   \"options\": {\"sim.rate\": 2.5, \"sim.on\": true, \"sim.text\": \"x\"}},\n"
+        "  {\"name\": \"cpu_ep\"}],\n"
+        " \"models\": {\"sources\": [\"/a\", \"/b\"], \"disabled_passes\": \"fold\"},\n"
+        " \"http\": {\"listen\": [\"[::1]:80\"], \"max_body_bytes\": \"8MiB\",\n"
+        "            \"max_inflight_bytes\": \"unlimited\"},\n"
+        " \"logging\": {\"level\": \"debug\"}, \"run\": {\"rtol\": 1e-5}, \"bench\": {\"json\": "
+        "true}}",
+        NULL, NULL, 0);
+    cr_assert_str_eq(result->errors, "");
+    const onnxd_config *config = result->config;
+    cr_assert_eq(config->provider_count, 2);
+    cr_assert_str_eq(config->providers[0].module, "/m.so");
+    cr_assert_eq(config->providers[0].device_count, 2);
+    cr_assert_eq(config->providers[0].device_ids[0], 1);
+    cr_assert_eq(config->providers[0].option_count, 3);
+    cr_assert_str_eq(config->providers[0].options[0].value, "2.5");
+    cr_assert_str_eq(config->providers[0].options[1].value, "true");
+    cr_assert_null(config->providers[1].module);
+    cr_assert_eq(config->providers[1].device_ids[0], 0);
+    cr_assert_str_eq(config->models_sources[1], "/b");
+    cr_assert_null(config->models_sources[2]);
+    cr_assert_str_eq(config->models_disabled_passes[0], "fold");
+    cr_assert_eq(config->http_max_body_bytes, 8u << 20);
+    cr_assert_eq(config->http_max_inflight_bytes, ONNXD_UNLIMITED);
+    cr_assert_eq(config->logging_level, ONNXD_LOG_DEBUG);
+    cr_assert(config->run_rtol > 0.99e-5 && config->run_rtol < 1.01e-5);
+    cr_assert(config->bench_json);
+    unload(result);
+}
+
+/* What is printed loads into the same, and printing that gives the same text. */
+Test(file, printed_configuration_loads_into_the_same)
+{
+    loaded *first =
+        load("{\"providers\": [{\"name\": \"x\", \"module\": \"/\\\"q\", \"device_ids\": "
+             "[3], \"options\": {\"x.y\": \"z\"}}], \"models\": {\"sources\": [\"a,b\"]},"
+             " \"memory\": {\"host_limit_bytes\": \"2GiB\"}}",
+             NULL, NULL, 0);
+    cr_assert_str_eq(first->errors, "");
+    onnxd_strbuf text, again;
+    onnxd_strbuf_init(&text, 1 << 20);
+    onnxd_strbuf_init(&again, 1 << 20);
+    onnxd_config_print(first->config, &text);
+    loaded *second = load(text.data, NULL, NULL, 0);
+    cr_assert_str_eq(second->errors, "");
+    for (size_t i = 0; i < onnxd_option_count(); i++)
+        cr_assert(onnxd_option_equal(onnxd_option_at(i), first->config, second->config), "%s",
+                  onnxd_option_at(i)->key);
+    cr_assert(onnxd_config_providers_equal(first->config, second->config));
+    onnxd_config_print(second->config, &again);
+    cr_assert_str_eq(text.data, again.data);
+    onnxd_strbuf_deinit(&text);
+    onnxd_strbuf_deinit(&again);
+    unload(first);
+    unload(second);
+}
+
+Test(file, every_allocation_may_fail)
+{
+    static const char text[] = "{\"providers\": [{\"name\": \"a\", \"options\": {\"k\": 1}}], "
+                               "\"models\": {\"sources\": [\"/a\", \"/b\"]}, \"http\": "
+                               "{\"listen\": [\"x:1\"]}}";
+    bool reached_the_end = false;
+    for (uint64_t n = 1; !reached_the_end; n++) {
+        cr_assert(n < 1000);
+        uint64_t live = onnxd_alloc_query().live_count;
+        onnxd_alloc_fail_at(n, 0);
+        loaded *result = load(text, NULL, NULL, 0);
+        onnxd_alloc_fail_at(0, 0);
+        reached_the_end = result->config != NULL;
+        if (!reached_the_end)
+            cr_assert_eq(result->code, ONNXD_OUT_OF_MEMORY, "allocation %llu: %s",
+                         (unsigned long long)n, result->errors);
+        unload(result);
+        cr_assert_eq(onnxd_alloc_query().live_count, live, "allocation %llu",
+                     (unsigned long long)n);
+    }
+}
