@@ -105,13 +105,16 @@ static onnxd_status *map_descriptor(int descriptor, const char *path, uint64_t m
                            "file '%s' has %" PRIu64 " bytes, at most %" PRIu64 " are allowed", path,
                            size, max_bytes);
     if (size == 0) {
-        *out_file = (onnxd_file){.data = &nothing};
+        *out_file = (onnxd_file){.data = &nothing, .link_count = info.st_nlink};
         return NULL;
     }
     void *mapping = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, descriptor, 0);
     if (mapping == MAP_FAILED)
         return open_error(path, errno);
-    *out_file = (onnxd_file){.data = mapping, .size = (size_t)size, .mapping = mapping};
+    *out_file = (onnxd_file){.data = mapping,
+                             .size = (size_t)size,
+                             .link_count = info.st_nlink,
+                             .mapping = mapping};
     return NULL;
 }
 

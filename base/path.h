@@ -17,6 +17,7 @@
 typedef struct onnxd_file {
     const uint8_t *data;
     size_t size;
+    uint64_t link_count; /* names that the file had when it was opened */
     /* implementation */
     void *mapping;
 } onnxd_file;
