@@ -1,4 +1,15 @@
-/* The graph as text: deterministic, one line per value and node; the format of the golden tests. */
+/*
+ * The graph as text: deterministic, the format of the golden tests.
+ *
+ *   graph "name" ir 8 opset ai.onnx 13
+ *   input x: float[batch,3]
+ *   constant w: float[2,3] {1, 2, 3, 4, 5, 6}
+ *   node Gemm "fc" (x, w, -) -> (y: float[batch,2]) {transB=1}
+ *   output y: float[batch,2]
+ *
+ * Constants of more than eight elements show their type only. A subgraph follows as the value of
+ * its attribute, indented. Values that nothing refers to do not show.
+ */
 #ifndef ONNXD_GRAPH_PRINT_H
 #define ONNXD_GRAPH_PRINT_H
 

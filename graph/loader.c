@@ -1,0 +1,227 @@
+#include "graph/loader.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/path.h"
+#include "graph/internal.h"
+#include "graph/loader_internal.h"
+
+#define MIN_IR_VERSION 3
+#define MAX_IMPORTS 256
+#define MAX_SPARSE_DENSE_BYTES ((uint64_t)64 << 20)
+
+onnxd_load_limits onnxd_load_limits_default(void)
+{
+    return (onnxd_load_limits){
+        .max_file_bytes = INT32_MAX,
+        .max_external_bytes = (uint64_t)16 << 30,
+        .max_depth = ONNXD_PRESCAN_MAX_DEPTH,
+        .max_subgraph_depth = 32,
+        .max_nodes = 1000000,
+        .max_initializers = 1000000,
+        .max_attributes_per_node = 256,
+        .max_name_bytes = 4096,
+        .max_graph_bytes = (uint64_t)1 << 30,
+    };
+}
+
+static onnxd_status *check_versions(const Onnx__ModelProto *model)
+{
+    if (model->ir_version > ONNXD_IR_VERSION_MAX)
+        return onnxd_error(ONNXD_UNIMPLEMENTED, "ir version %" PRId64 ", at most %d is supported",
+                           model->ir_version, ONNXD_IR_VERSION_MAX);
+    if (model->ir_version < MIN_IR_VERSION)
+        return onnxd_error(ONNXD_INVALID_ARGUMENT, "ir version %" PRId64 ", allowed are %d to %d",
+                           model->ir_version, MIN_IR_VERSION, ONNXD_IR_VERSION_MAX);
+    if (model->graph == NULL)
+        return onnxd_error(ONNXD_INVALID_ARGUMENT, "the model has no graph");
+    if (model->n_opset_import == 0)
+        return onnxd_error(ONNXD_INVALID_ARGUMENT, "the model imports no operator set");
+    return NULL;
+}
+
+static const char *import_domain(const Onnx__OperatorSetIdProto *proto)
+{
+    if (proto->domain == NULL || strcmp(proto->domain, "ai.onnx") == 0)
+        return "";
+    return proto->domain;
+}
+
+static onnxd_status *check_import(const Onnx__OperatorSetIdProto *proto)
+{
+    char text[ONNXD_NAME_TEXT];
+    const char *domain = import_domain(proto);
+    onnxd_name_text(domain[0] == '\0' ? "ai.onnx" : domain, text, sizeof(text));
+    if (proto->version < 1)
+        return onnxd_error(ONNXD_INVALID_ARGUMENT,
+                           "opset import %" PRId64 " of domain '%s', it must be at least 1",
+                           proto->version, text);
+    if (domain[0] == '\0' && proto->version > ONNXD_OPSET_MAX)
+        return onnxd_error(ONNXD_UNIMPLEMENTED,
+                           "opset %" PRId64 " of domain 'ai.onnx', at most %d is supported",
+                           proto->version, ONNXD_OPSET_MAX);
+    return NULL;
+}
+
+static onnxd_status *copy_import(onnxd_graph *graph, const Onnx__OperatorSetIdProto *proto)
+{
+    const char *domain = import_domain(proto);
+    if (onnxd_graph_opset(graph, domain) != 0) {
+        char text[ONNXD_NAME_TEXT];
+        return onnxd_error(ONNXD_INVALID_ARGUMENT, "domain '%s' is imported twice",
+                           domain[0] == '\0' ? "ai.onnx"
+                                             : onnxd_name_text(domain, text, sizeof(text)));
+    }
+    char *copy = onnxd_arena_strndup(&graph->arena, domain, strlen(domain));
+    if (copy == NULL)
+        return onnxd_error_out_of_memory("graph arena", strlen(domain), graph->arena.max_bytes);
+    graph->opsets[graph->opset_count++] =
+        (onnxd_opset_import){.domain = copy, .version = proto->version};
+    return NULL;
+}
+
+onnxd_status *onnxd_loader_imports(const onnxd_loader *loader, onnxd_graph *graph)
+{
+    const Onnx__ModelProto *model = loader->model;
+    graph->ir_version = model->ir_version;
+    if (model->n_opset_import > MAX_IMPORTS)
+        return onnxd_error(ONNXD_INVALID_ARGUMENT, "%zu opset imports, at most %d are allowed",
+                           model->n_opset_import, MAX_IMPORTS);
+    void *memory = NULL;
+    ONNXD_TRY(onnxd_graph_alloc(graph, model->n_opset_import, sizeof(onnxd_opset_import), &memory));
+    graph->opsets = memory;
+    for (size_t i = 0; i < model->n_opset_import; i++) {
+        ONNXD_TRY(check_import(model->opset_import[i]));
+        ONNXD_TRY(copy_import(graph, model->opset_import[i]));
+    }
+    if (model->producer_name == NULL)
+        return NULL;
+    char *producer =
+        onnxd_arena_strndup(&graph->arena, model->producer_name, strlen(model->producer_name));
+    if (producer == NULL)
+        return onnxd_error_out_of_memory("graph arena", strlen(model->producer_name),
+                                         graph->arena.max_bytes);
+    graph->producer_name = producer;
+    return NULL;
+}
+
+/* Names of model-local functions as "domain:name"; the keys live as long as the loader. */
+static onnxd_status *read_functions(onnxd_loader *loader)
+{
+    const Onnx__ModelProto *model = loader->model;
+    for (size_t i = 0; i < model->n_functions; i++) {
+        const Onnx__FunctionProto *function = model->functions[i];
+        const char *name = function->name == NULL ? "" : function->name;
+        const char *domain = function->domain == NULL ? "" : function->domain;
+        if (strcmp(domain, "ai.onnx") == 0)
+            domain = "";
+        size_t bytes = strlen(domain) + strlen(name) + 2;
+        char *key = onnxd_arena_alloc(&loader->keys, bytes);
+        if (key == NULL)
+            return onnxd_error_out_of_memory("function names", bytes, loader->keys.max_bytes);
+        (void)snprintf(key, bytes, "%s:%s", domain, name);
+        uint32_t id;
+        bool added;
+        ONNXD_TRY(onnxd_name_map_add(&loader->functions, key, (uint32_t)i, &id, &added));
+    }
+    return NULL;
+}
+
+static void loader_init(onnxd_loader *loader, const char *directory,
+                        const onnxd_op_registry *registry, const onnxd_load_limits *limits)
+{
+    *loader = (onnxd_loader){
+        .limits = limits,
+        .registry = registry,
+        .directory = directory,
+        .graph_bytes_left = limits->max_graph_bytes,
+        .sparse_bytes_left = MAX_SPARSE_DENSE_BYTES,
+    };
+    onnxd_arena_init(&loader->keys, 4096, (size_t)limits->max_graph_bytes);
+    onnxd_name_map_init(&loader->functions);
+    onnxd_name_map_init(&loader->locations);
+}
+
+static void loader_deinit(onnxd_loader *loader)
+{
+    onnxd_loader_close_files(loader);
+    onnxd_name_map_deinit(&loader->functions);
+    onnxd_arena_deinit(&loader->keys);
+}
+
+static onnxd_status *convert_model(onnxd_loader *loader, onnxd_graph **out_graph)
+{
+    ONNXD_TRY(check_versions(loader->model));
+    ONNXD_TRY(read_functions(loader));
+    return onnxd_loader_graph(loader, loader->model->graph, NULL, out_graph);
+}
+
+onnxd_status *onnxd_graph_load_memory(const void *data, size_t size, const char *directory,
+                                      const onnxd_op_registry *registry,
+                                      const onnxd_load_limits *limits, onnxd_graph **out_graph)
+{
+    if (size > limits->max_file_bytes)
+        return onnxd_error(ONNXD_INVALID_ARGUMENT,
+                           "the model has %zu bytes, at most %" PRIu64 " are allowed", size,
+                           limits->max_file_bytes);
+    onnxd_proto_memory memory;
+    ProtobufCMessage *message = NULL;
+    ONNXD_TRY(onnxd_proto_unpack(data, size, ONNXD_PRESCAN_MODEL, limits, &memory, &message));
+    onnxd_loader loader;
+    loader_init(&loader, directory, registry, limits);
+    loader.model = (Onnx__ModelProto *)message;
+    onnxd_status *status = convert_model(&loader, out_graph);
+    loader_deinit(&loader);
+    protobuf_c_message_free_unpacked(message, &memory.allocator);
+    return status;
+}
+
+/* The directory part of `path`. */
+static onnxd_status *directory_of(const char *path, char **out_directory)
+{
+    const char *slash = strrchr(path, '/');
+    size_t length = slash == NULL ? 0 : (size_t)(slash - path);
+    char *directory =
+        slash == NULL ? onnxd_strdup(".") : onnxd_strndup(path, length == 0 ? 1 : length);
+    if (directory == NULL)
+        return onnxd_error_out_of_memory("path", length + 1, UINT64_MAX);
+    *out_directory = directory;
+    return NULL;
+}
+
+onnxd_status *onnxd_graph_load_file(const char *path, const onnxd_op_registry *registry,
+                                    const onnxd_load_limits *limits, onnxd_graph **out_graph)
+{
+    onnxd_file file = {0};
+    char *directory = NULL;
+    ONNXD_TRY(onnxd_file_open(NULL, path, limits->max_file_bytes, &file));
+    onnxd_status *status = directory_of(path, &directory);
+    if (status == NULL)
+        status =
+            onnxd_graph_load_memory(file.data, file.size, directory, registry, limits, out_graph);
+    onnxd_free(directory);
+    onnxd_file_close(&file);
+    return status;
+}
+
+onnxd_status *onnxd_tensor_load_file(const char *path, const onnxd_load_limits *limits,
+                                     onnxd_tensor **out_tensor)
+{
+    onnxd_file file = {0};
+    onnxd_proto_memory memory;
+    ProtobufCMessage *message = NULL;
+    ONNXD_TRY(onnxd_file_open(NULL, path, limits->max_file_bytes, &file));
+    onnxd_status *status =
+        onnxd_proto_unpack(file.data, file.size, ONNXD_PRESCAN_TENSOR, limits, &memory, &message);
+    onnxd_file_close(&file);
+    ONNXD_TRY(status);
+    onnxd_loader loader;
+    loader_init(&loader, NULL, NULL, limits);
+    status = onnxd_loader_tensor(&loader, (Onnx__TensorProto *)message, out_tensor);
+    loader_deinit(&loader);
+    protobuf_c_message_free_unpacked(message, &memory.allocator);
+    return status;
+}

@@ -1,0 +1,410 @@
+/*
+ * GraphProto to graph. First all names are defined (inputs, initializers, node outputs), then nodes
+ * are read, so that nodes may come in any order and subgraphs may use names from around them.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "graph/internal.h"
+#include "graph/loader_internal.h"
+
+static const char *text_of(const char *text)
+{
+    return text == NULL ? "" : text;
+}
+
+/* Adds a value whose name nothing in the graph has yet. `what` is for the message. */
+static onnxd_status *define(onnxd_scope *scope, const char *name, const char *what,
+                            onnxd_value_id *out_value)
+{
+    char text[ONNXD_NAME_TEXT];
+    if (name == NULL || name[0] == '\0')
+        return onnxd_error(ONNXD_INVALID_ARGUMENT, "%s has no name", what);
+    if (onnxd_name_map_find(&scope->names, name) != ONNXD_NONE)
+        return onnxd_error(ONNXD_INVALID_ARGUMENT, "%s '%s' is defined twice", what,
+                           onnxd_name_text(name, text, sizeof(text)));
+    onnxd_value_id value;
+    ONNXD_TRY(onnxd_graph_add_value(scope->graph, name, &value));
+    bool added;
+    return onnxd_name_map_add(&scope->names, scope->graph->values[value].name, value, out_value,
+                              &added);
+}
+
+/* The value called `name` as a subgraph sees it: its own, or one that stands for an outer one. */
+static onnxd_status *lookup(onnxd_scope *scope, const char *name, onnxd_value_id *out_value)
+{
+    onnxd_scope *owner = scope;
+    while (owner != NULL && onnxd_name_map_find(&owner->names, name) == ONNXD_NONE)
+        owner = owner->parent;
+    if (owner == NULL) {
+        char text[ONNXD_NAME_TEXT];
+        return onnxd_error(ONNXD_INVALID_ARGUMENT, "value '%s' is produced by nothing",
+                           onnxd_name_text(name, text, sizeof(text)));
+    }
+    /* Every graph between gets a value of that name, so that captures show one level at a time. */
+    for (onnxd_scope *inner = scope; inner != owner; inner = inner->parent) {
+        onnxd_value_id value;
+        ONNXD_TRY(define(inner, name, "value", &value));
+    }
+    *out_value = onnxd_name_map_find(&scope->names, name);
+    return NULL;
+}
+
+static onnxd_status *read_type(onnxd_scope *scope, const Onnx__ValueInfoProto *proto,
+                               onnxd_value_id value)
+{
+    if (proto->type == NULL)
+        return NULL;
+    onnxd_value_kind kind;
+    onnxd_tensor_type type;
+    onnxd_status *status = onnxd_loader_type(scope, proto->type, &kind, &type);
+    onnxd_value *target = &scope->graph->values[value];
+    if (status == NULL && target->constant != NULL) {
+        bool fits = kind == ONNXD_VALUE_TENSOR && type.dtype == target->type.dtype &&
+                    onnxd_shape_admits(&type.shape, &target->type.shape);
+        if (!fits)
+            status = onnxd_error(ONNXD_INVALID_ARGUMENT,
+                                 "its declared type is not that of its initializer");
+    } else if (status == NULL) {
+        target->kind = kind;
+        target->type = type;
+    }
+    char text[ONNXD_NAME_TEXT];
+    return status == NULL ? NULL
+                          : onnxd_status_context(status, "value '%s'",
+                                                 onnxd_name_text(target->name, text, sizeof(text)));
+}
+
+static onnxd_status *define_inputs(onnxd_scope *scope, const Onnx__GraphProto *proto)
+{
+    for (size_t i = 0; i < proto->n_input; i++) {
+        onnxd_value_id value;
+        ONNXD_TRY(define(scope, proto->input[i]->name, "graph input", &value));
+        ONNXD_TRY(read_type(scope, proto->input[i], value));
+    }
+    return NULL;
+}
+
+/* Before IR version 4 initializers had to be inputs too. Such an input is a constant with a default
+ * that nobody may replace, not a part of the signature. */
+static onnxd_status *set_initializer(onnxd_scope *scope, const char *name, onnxd_tensor *tensor)
+{
+    onnxd_value_id value = name == NULL ? ONNXD_NONE : onnxd_name_map_find(&scope->names, name);
+    bool is_input = value != ONNXD_NONE && scope->graph->values[value].constant == NULL;
+    if (!is_input)
+        ONNXD_TRY(define(scope, name, "initializer", &value));
+    const onnxd_value *declared = &scope->graph->values[value];
+    if (declared->kind != ONNXD_VALUE_TENSOR ||
+        (declared->type.dtype != ONNXD_UNDEFINED && declared->type.dtype != tensor->dtype) ||
+        !onnxd_shape_admits(&declared->type.shape, &tensor->shape))
+        return onnxd_error(ONNXD_INVALID_ARGUMENT, "its type is not that of the input of its name");
+    onnxd_graph_set_constant(scope->graph, value, tensor);
+    return NULL;
+}
+
+static onnxd_status *name_initializer(const char *name, onnxd_status *status)
+{
+    char text[ONNXD_NAME_TEXT];
+    return status == NULL
+               ? NULL
+               : onnxd_status_context(status, "initializer '%s'",
+                                      onnxd_name_text(text_of(name), text, sizeof(text)));
+}
+
+static onnxd_status *define_initializers(onnxd_scope *scope, const Onnx__GraphProto *proto)
+{
+    for (size_t i = 0; i < proto->n_initializer; i++) {
+        onnxd_tensor *tensor = NULL;
+        const char *name = proto->initializer[i]->name;
+        onnxd_status *status = onnxd_loader_tensor(scope->loader, proto->initializer[i], &tensor);
+        if (status == NULL)
+            status = set_initializer(scope, name, tensor);
+        onnxd_tensor_release(tensor);
+        ONNXD_TRY(name_initializer(name, status));
+    }
+    for (size_t i = 0; i < proto->n_sparse_initializer; i++) {
+        Onnx__SparseTensorProto *sparse = proto->sparse_initializer[i];
+        onnxd_tensor *tensor = NULL;
+        const char *name = sparse->values == NULL ? NULL : sparse->values->name;
+        onnxd_status *status = onnxd_loader_sparse(scope->loader, sparse, &tensor);
+        if (status == NULL)
+            status = set_initializer(scope, name, tensor);
+        onnxd_tensor_release(tensor);
+        ONNXD_TRY(name_initializer(name, status));
+    }
+    return NULL;
+}
+
+static const char *proto_label(const Onnx__NodeProto *proto, size_t index, char *buffer,
+                               size_t capacity)
+{
+    onnxd_node node = {.name = text_of(proto->name), .op_type = text_of(proto->op_type)};
+    onnxd_node_label(NULL, &node, buffer, capacity);
+    if (node.name[0] == '\0') {
+        char type[ONNXD_NAME_TEXT];
+        (void)snprintf(buffer, capacity, "node #%zu (%s)", index,
+                       onnxd_name_text(node.op_type, type, 80));
+    }
+    return buffer;
+}
+
+static onnxd_status *define_node_outputs(onnxd_scope *scope, const Onnx__GraphProto *proto)
+{
+    for (size_t n = 0; n < proto->n_node; n++) {
+        const Onnx__NodeProto *node = proto->node[n];
+        for (size_t i = 0; i < node->n_output; i++) {
+            onnxd_value_id value;
+            if (node->output[i][0] == '\0')
+                continue;
+            onnxd_status *status = define(scope, node->output[i], "output", &value);
+            if (status != NULL) {
+                char label[ONNXD_NODE_LABEL];
+                return onnxd_status_context(status, "%s",
+                                            proto_label(node, n, label, sizeof(label)));
+            }
+        }
+    }
+    return NULL;
+}
+
+static onnxd_status *set_signature_inputs(onnxd_scope *scope, const Onnx__GraphProto *proto)
+{
+    onnxd_graph *graph = scope->graph;
+    /* Inputs were defined first: their ids are 0 .. n_input - 1. */
+    onnxd_value_id *ids = onnxd_alloc_zero(proto->n_input + 1, sizeof(*ids));
+    if (ids == NULL)
+        return onnxd_error_out_of_memory("graph inputs", proto->n_input * sizeof(*ids), UINT64_MAX);
+    uint32_t count = 0;
+    onnxd_status *status = NULL;
+    for (uint32_t v = 0; v < proto->n_input && status == NULL; v++) {
+        const onnxd_value *value = &graph->values[v];
+        char text[ONNXD_NAME_TEXT];
+        if (value->constant != NULL)
+            continue;
+        if (scope->parent == NULL && value->kind == ONNXD_VALUE_TENSOR &&
+            value->type.dtype == ONNXD_UNDEFINED)
+            status = onnxd_error(ONNXD_INVALID_ARGUMENT, "graph input '%s' has no type",
+                                 onnxd_name_text(value->name, text, sizeof(text)));
+        ids[count++] = v;
+    }
+    if (status == NULL)
+        status = onnxd_graph_set_inputs(graph, ids, count);
+    onnxd_free(ids);
+    return status;
+}
+
+static onnxd_status *read_value_infos(onnxd_scope *scope, const Onnx__GraphProto *proto)
+{
+    for (size_t i = 0; i < proto->n_value_info; i++) {
+        const char *name = text_of(proto->value_info[i]->name);
+        onnxd_value_id value = onnxd_name_map_find(&scope->names, name);
+        /* A graph input's own declaration is the one that callers see. */
+        if (value != ONNXD_NONE && !scope->graph->values[value].is_input)
+            ONNXD_TRY(read_type(scope, proto->value_info[i], value));
+    }
+    return NULL;
+}
+
+static onnxd_status *read_outputs(onnxd_scope *scope, const Onnx__GraphProto *proto)
+{
+    onnxd_graph *graph = scope->graph;
+    onnxd_value_id *ids = onnxd_alloc_zero(proto->n_output + 1, sizeof(*ids));
+    if (ids == NULL)
+        return onnxd_error_out_of_memory("graph outputs", proto->n_output * sizeof(*ids),
+                                         UINT64_MAX);
+    onnxd_status *status = NULL;
+    for (size_t i = 0; i < proto->n_output && status == NULL; i++) {
+        const char *name = text_of(proto->output[i]->name);
+        char text[ONNXD_NAME_TEXT];
+        status = lookup(scope, name, &ids[i]);
+        if (status == NULL && graph->values[ids[i]].is_output)
+            status = onnxd_error(ONNXD_INVALID_ARGUMENT, "it is listed twice");
+        if (status == NULL && !graph->values[ids[i]].is_input)
+            status = read_type(scope, proto->output[i], ids[i]);
+        if (status == NULL)
+            graph->values[ids[i]].is_output = true;
+        else
+            status = onnxd_status_context(status, "graph output '%s'",
+                                          onnxd_name_text(name, text, sizeof(text)));
+    }
+    if (status == NULL)
+        status = onnxd_graph_set_outputs(graph, ids, (uint32_t)proto->n_output);
+    onnxd_free(ids);
+    return status;
+}
+
+static onnxd_status *check_function(const onnxd_loader *loader, const onnxd_node *node)
+{
+    char key[8448];
+    if (loader->functions.count == 0)
+        return NULL;
+    int length = snprintf(key, sizeof(key), "%s:%s", node->domain, node->op_type);
+    if (length < 0 || (size_t)length >= sizeof(key) ||
+        onnxd_name_map_find(&loader->functions, key) == UINT32_MAX)
+        return NULL;
+    return onnxd_error(ONNXD_UNIMPLEMENTED,
+                       "it calls the model-local function '%.200s', functions are not supported",
+                       key);
+}
+
+static onnxd_status *find_opset(const onnxd_loader *loader, onnxd_node *node)
+{
+    node->opset = onnxd_graph_opset(loader->root, node->domain);
+    if (node->op_type[0] == '\0')
+        return onnxd_error(ONNXD_INVALID_ARGUMENT, "it has no operator type");
+    if (node->opset != 0)
+        return NULL;
+    char text[ONNXD_NAME_TEXT];
+    return onnxd_error(ONNXD_INVALID_ARGUMENT, "the model does not import its domain '%s'",
+                       node->domain[0] == '\0' ? "ai.onnx"
+                                               : onnxd_name_text(node->domain, text, sizeof(text)));
+}
+
+static onnxd_status *lookup_all(onnxd_scope *scope, char *const *names, size_t count,
+                                onnxd_value_id *ids)
+{
+    for (size_t i = 0; i < count; i++) {
+        ids[i] = ONNXD_NONE;
+        if (names[i][0] != '\0')
+            ONNXD_TRY(lookup(scope, names[i], &ids[i]));
+    }
+    return NULL;
+}
+
+/* Fills `node`, whose arrays have room. */
+static onnxd_status *read_node(onnxd_scope *scope, const Onnx__NodeProto *proto, onnxd_node *node)
+{
+    node->name = text_of(proto->name);
+    node->op_type = text_of(proto->op_type);
+    node->domain = text_of(proto->domain);
+    if (strcmp(node->domain, "ai.onnx") == 0)
+        node->domain = "";
+    ONNXD_TRY(find_opset(scope->loader, node));
+    ONNXD_TRY(check_function(scope->loader, node));
+    ONNXD_TRY(lookup_all(scope, proto->input, proto->n_input, node->inputs));
+    ONNXD_TRY(lookup_all(scope, proto->output, proto->n_output, node->outputs));
+    node->input_count = (uint32_t)proto->n_input;
+    node->output_count = (uint32_t)proto->n_output;
+    ONNXD_TRY(onnxd_loader_attributes(scope, proto->attribute, proto->n_attribute, node));
+    onnxd_node_id id;
+    return onnxd_graph_add_node(scope->graph, node, &id);
+}
+
+static onnxd_status *convert_node(onnxd_scope *scope, const Onnx__NodeProto *proto, size_t index)
+{
+    onnxd_node node = {0};
+    onnxd_status *status = NULL;
+    node.inputs = onnxd_alloc_zero(proto->n_input + 1, sizeof(*node.inputs));
+    node.outputs = onnxd_alloc_zero(proto->n_output + 1, sizeof(*node.outputs));
+    node.attributes = onnxd_alloc_zero(proto->n_attribute + 1, sizeof(*node.attributes));
+    if (node.inputs == NULL || node.outputs == NULL || node.attributes == NULL)
+        status = onnxd_error_out_of_memory("node", proto->n_attribute * sizeof(*node.attributes),
+                                           UINT64_MAX);
+    if (status == NULL)
+        status = read_node(scope, proto, &node);
+    if (status != NULL) {
+        char label[ONNXD_NODE_LABEL];
+        status =
+            onnxd_status_context(status, "%s", proto_label(proto, index, label, sizeof(label)));
+        onnxd_node_release_attributes(&node);
+    }
+    onnxd_free(node.inputs);
+    onnxd_free(node.outputs);
+    onnxd_free(node.attributes);
+    return status;
+}
+
+static onnxd_status *convert(onnxd_scope *scope, const Onnx__GraphProto *proto)
+{
+    ONNXD_TRY(define_inputs(scope, proto));
+    ONNXD_TRY(define_initializers(scope, proto));
+    ONNXD_TRY(define_node_outputs(scope, proto));
+    ONNXD_TRY(set_signature_inputs(scope, proto));
+    ONNXD_TRY(read_value_infos(scope, proto));
+    for (size_t n = 0; n < proto->n_node; n++)
+        ONNXD_TRY(convert_node(scope, proto->node[n], n));
+    return read_outputs(scope, proto);
+}
+
+static onnxd_status *resolve_known(const onnxd_loader *loader, onnxd_graph *graph)
+{
+    for (uint32_t n = 0; n < graph->node_count && loader->registry != NULL; n++) {
+        onnxd_node *node = &graph->nodes[n];
+        if (onnxd_op_find(loader->registry, node->domain, node->op_type, node->opset) == NULL)
+            continue;
+        onnxd_status *status = onnxd_op_resolve(loader->registry, graph, node);
+        if (status != NULL)
+            return node->name[0] == '\0' ? onnxd_node_context(graph, node, status) : status;
+    }
+    return NULL;
+}
+
+static onnxd_status *create_graph(onnxd_loader *loader, const Onnx__GraphProto *proto,
+                                  onnxd_scope *parent, onnxd_graph **out_graph)
+{
+    onnxd_graph *graph = NULL;
+    ONNXD_TRY(onnxd_graph_create((size_t)loader->graph_bytes_left, &graph));
+    const char *name = text_of(proto->name);
+    char *copy = onnxd_arena_strndup(&graph->arena, name, strlen(name));
+    if (copy == NULL) {
+        onnxd_graph_destroy(graph);
+        return onnxd_error_out_of_memory("graph arena", strlen(name), loader->graph_bytes_left);
+    }
+    graph->name = copy;
+    if (parent != NULL) {
+        /* The root outlives its subgraphs, so they share its imports. */
+        graph->parent = parent->graph;
+        graph->opsets = loader->root->opsets;
+        graph->opset_count = loader->root->opset_count;
+        graph->ir_version = loader->root->ir_version;
+    } else {
+        loader->root = graph;
+    }
+    *out_graph = graph;
+    return NULL;
+}
+
+/* What a subgraph's arena took, neither its siblings nor the outermost graph can take. */
+static void charge_subgraph(onnxd_loader *loader, const onnxd_graph *graph)
+{
+    uint64_t used = graph->arena.used_bytes + sizeof(*graph);
+    onnxd_arena *root = &loader->root->arena;
+    loader->graph_bytes_left -= used < loader->graph_bytes_left ? used : loader->graph_bytes_left;
+    if (root->max_bytes > loader->graph_bytes_left)
+        root->max_bytes = (size_t)loader->graph_bytes_left;
+    if (root->max_bytes < root->used_bytes)
+        root->max_bytes = root->used_bytes;
+}
+
+onnxd_status *onnxd_loader_graph(onnxd_loader *loader, Onnx__GraphProto *proto, onnxd_scope *parent,
+                                 onnxd_graph **out_graph)
+{
+    onnxd_graph *graph = NULL;
+    ONNXD_TRY(create_graph(loader, proto, parent, &graph));
+    onnxd_scope scope = {.loader = loader, .graph = graph, .parent = parent};
+    onnxd_name_map_init(&scope.names);
+    onnxd_name_map_init(&scope.symbols);
+    onnxd_status *status = NULL;
+    if (parent == NULL)
+        status = onnxd_loader_imports(loader, graph);
+    if (status == NULL)
+        status = convert(&scope, proto);
+    if (status == NULL)
+        status = onnxd_graph_compact(graph);
+    if (status == NULL)
+        status = onnxd_graph_verify(graph);
+    if (status == NULL)
+        status = resolve_known(loader, graph);
+    onnxd_name_map_deinit(&scope.names);
+    onnxd_name_map_deinit(&scope.symbols);
+    if (status == NULL) {
+        if (parent != NULL)
+            charge_subgraph(loader, graph);
+        *out_graph = graph;
+    } else {
+        onnxd_graph_destroy(graph);
+    }
+    return status;
+}

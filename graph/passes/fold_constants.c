@@ -1,0 +1,249 @@
+/*
+ * Nodes whose inputs are all known become constants, computed by the portable kernels. Bounded
+ * three ways: bytes of one result, bytes of all results, and work, since a small model can describe
+ * long computations.
+ */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "graph/internal.h"
+#include "graph/passes.h"
+
+/* Elements read, written or multiplied, over the whole pass. */
+#define WORK_BUDGET ((uint64_t)1 << 33)
+
+/* Operators whose work can exceed the elements that they read and write; it is then bounded by the
+ * product of both. */
+static const char *const superlinear[] = {
+    "Attention",
+    "AveragePool",
+    "Conv",
+    "ConvInteger",
+    "ConvTranspose",
+    "DeformConv",
+    "Det",
+    "Einsum",
+    "GRU",
+    "Gemm",
+    "GridSample",
+    "LSTM",
+    "LpPool",
+    "MatMul",
+    "MatMulInteger",
+    "MaxPool",
+    "NonMaxSuppression",
+    "QLinearConv",
+    "QLinearMatMul",
+    "RNN",
+    "Resize",
+    "RoiAlign",
+    "STFT",
+    "TfIdfVectorizer",
+    "TopK",
+    "Upsample",
+    "DFT",
+    "MelWeightMatrix",
+};
+
+typedef struct fold {
+    onnxd_graph *graph;
+    const onnxd_pass_env *env;
+    uint64_t bytes_left, work_left;
+    const onnxd_tensor **inputs;
+    onnxd_tensor_type *types;
+    onnxd_tensor_type *output_types;
+    onnxd_tensor **outputs;
+    uint32_t changes;
+} fold;
+
+static bool is_superlinear(const onnxd_node *node)
+{
+    for (size_t i = 0; i < ONNXD_COUNT(superlinear); i++)
+        if (strcmp(superlinear[i], node->op_type) == 0)
+            return true;
+    return false;
+}
+
+static bool has_subgraph(const onnxd_node *node)
+{
+    for (uint32_t i = 0; i < node->attribute_count; i++)
+        if (node->attributes[i].kind == ONNXD_ATTRIBUTE_GRAPH ||
+            node->attributes[i].kind == ONNXD_ATTRIBUTE_GRAPHS)
+            return true;
+    return false;
+}
+
+/* Whether all inputs are known, at least as far as the operator looks at them. */
+static bool gather(fold *f, const onnxd_node *node)
+{
+    bool types_only = onnxd_node_needs_types_only(node);
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        f->inputs[i] = NULL;
+        f->types[i] = (onnxd_tensor_type){.shape = onnxd_shape_unknown()};
+        if (node->inputs[i] == ONNXD_NONE)
+            continue;
+        const onnxd_value *value = &f->graph->values[node->inputs[i]];
+        f->inputs[i] = value->constant;
+        f->types[i] = value->type;
+        bool is_static =
+            value->type.dtype != ONNXD_UNDEFINED && onnxd_shape_is_static(&value->type.shape);
+        if (value->constant == NULL && (!types_only || !is_static))
+            return false;
+    }
+    return true;
+}
+
+static uint64_t saturating_add(uint64_t a, uint64_t b)
+{
+    uint64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+static uint64_t count_of(const onnxd_tensor_type *type)
+{
+    size_t count;
+    return onnxd_shape_count(&type->shape, &count) ? count : UINT64_MAX;
+}
+
+/* An upper bound of the node's work. */
+static uint64_t estimate_work(const fold *f, const onnxd_node *node)
+{
+    uint64_t in = 1;
+    uint64_t out = 1;
+    uint64_t work;
+    for (uint32_t i = 0; i < node->input_count; i++)
+        if (f->inputs[i] != NULL)
+            in = saturating_add(in, f->inputs[i]->count);
+    for (uint32_t i = 0; i < node->output_count; i++)
+        if (node->outputs[i] != ONNXD_NONE)
+            out = saturating_add(out, count_of(&f->output_types[i]));
+    if (!is_superlinear(node))
+        return saturating_add(in, out);
+    return __builtin_mul_overflow(in, out, &work) ? UINT64_MAX : work;
+}
+
+/* False when the result would pass a budget: the node then stays. */
+static bool charge(fold *f, const onnxd_node *node)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        size_t output_bytes;
+        if (node->outputs[i] == ONNXD_NONE)
+            continue;
+        uint64_t count = count_of(&f->output_types[i]);
+        if (count == UINT64_MAX ||
+            !onnxd_dtype_bytes(f->output_types[i].dtype, count, &output_bytes) ||
+            output_bytes > f->env->fold_max_node_bytes)
+            return false;
+        bytes = saturating_add(bytes, output_bytes);
+    }
+    uint64_t work = estimate_work(f, node);
+    if (bytes > f->bytes_left || work > f->work_left)
+        return false;
+    f->bytes_left -= bytes;
+    f->work_left -= work;
+    return true;
+}
+
+static void replace(fold *f, onnxd_node *node)
+{
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        if (node->outputs[i] != ONNXD_NONE)
+            onnxd_graph_set_constant(f->graph, node->outputs[i], f->outputs[i]);
+        onnxd_tensor_release(f->outputs[i]);
+    }
+    node->is_removed = true;
+    f->changes++;
+}
+
+/* A constant's tensor is there already, whatever its size. */
+static bool take_constant(fold *f, onnxd_node *node)
+{
+    if (strcmp(node->op_type, "Constant") != 0 || node->output_count != 1 ||
+        node->outputs[0] == ONNXD_NONE)
+        return false;
+    const onnxd_attribute *attribute = onnxd_node_attribute(node, "value");
+    if (attribute == NULL || attribute->kind != ONNXD_ATTRIBUTE_TENSOR)
+        return false;
+    union {
+        const onnxd_tensor *shared;
+        onnxd_tensor *counted;
+    } tensor = {.shared = attribute->value.tensor};
+    f->outputs[0] = onnxd_tensor_retain(tensor.counted);
+    replace(f, node);
+    return true;
+}
+
+static onnxd_status *fold_node(fold *f, onnxd_node *node)
+{
+    const onnxd_op_def *def = node->def;
+    if (def == NULL || node->is_removed || def->compute == NULL || def->is_nondeterministic ||
+        has_subgraph(node) || !gather(f, node))
+        return NULL;
+    if (node->domain[0] == '\0' && take_constant(f, node))
+        return NULL;
+    onnxd_status *status = onnxd_op_infer(node, f->types, f->inputs, f->output_types);
+    if (status == NULL && !charge(f, node))
+        return NULL;
+    if (status == NULL) {
+        memset(f->outputs, 0, node->output_count * sizeof(onnxd_tensor *));
+        status = onnxd_op_evaluate_types(node, f->types, f->inputs,
+                                         (size_t)f->env->fold_max_node_bytes, f->outputs);
+    }
+    onnxd_code code = onnxd_status_code(status);
+    if (code == ONNXD_OK) {
+        replace(f, node);
+    } else if (code == ONNXD_UNIMPLEMENTED || code == ONNXD_RESOURCE_EXHAUSTED) {
+        /* Beyond the portable kernel: a provider may still run the node. */
+        onnxd_status_free(status);
+        status = NULL;
+    }
+    return node->name[0] == '\0' ? onnxd_node_context(f->graph, node, status) : status;
+}
+
+static void *scratch(size_t count, size_t element_bytes, onnxd_status **status)
+{
+    void *memory = onnxd_alloc_zero(count, element_bytes);
+    if (memory == NULL && *status == NULL)
+        *status = onnxd_error_out_of_memory("constant folding", count * element_bytes, UINT64_MAX);
+    return memory;
+}
+
+static onnxd_status *run(onnxd_graph *graph, const onnxd_pass_env *env, uint32_t *out_changes)
+{
+    fold f = {.graph = graph,
+              .env = env,
+              .bytes_left = env->fold_max_total_bytes,
+              .work_left = WORK_BUDGET};
+    size_t inputs = 1;
+    size_t outputs = 1;
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        if (graph->nodes[n].input_count > inputs)
+            inputs = graph->nodes[n].input_count;
+        if (graph->nodes[n].output_count > outputs)
+            outputs = graph->nodes[n].output_count;
+    }
+    onnxd_status *status = NULL;
+    void *input_tensors = scratch(inputs, sizeof(onnxd_tensor *), &status);
+    f.inputs = input_tensors;
+    f.types = scratch(inputs, sizeof(*f.types), &status);
+    f.output_types = scratch(outputs, sizeof(*f.output_types), &status);
+    f.outputs = scratch(outputs, sizeof(onnxd_tensor *), &status);
+    for (uint32_t n = 0; n < graph->node_count && status == NULL; n++)
+        status = fold_node(&f, &graph->nodes[n]);
+    if (status == NULL)
+        status = onnxd_graph_compact(graph);
+    onnxd_free(input_tensors);
+    onnxd_free(f.types);
+    onnxd_free(f.output_types);
+    onnxd_free(f.outputs);
+    if (status == NULL)
+        *out_changes = f.changes;
+    return status;
+}
+
+const onnxd_pass onnxd_pass_fold_constants = {
+    .name = "fold_constants",
+    .summary = "compute nodes whose inputs are all constant at load",
+    .run = run,
+};
