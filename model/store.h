@@ -23,7 +23,10 @@ typedef enum onnxd_model_state {
 const char *onnxd_model_state_name(onnxd_model_state state); /* "LOADING", ... */
 
 typedef struct onnxd_store_options {
-    const char *const *sources;        /* directories and .onnx files; NULL-terminated */
+    const char *const *sources; /* directories and .onnx files; NULL-terminated */
+    /* The name of a source that is a single file, instead of its stem; NULL: the stem. With several
+     * such sources it is INVALID_ARGUMENT at start. */
+    const char *file_model_name;
     uint32_t max_models, max_versions; /* per store; per model: the newest are kept */
     onnxd_model_options model;
     /* Called on the loader thread after each load or unload; may only post. May be NULL. */

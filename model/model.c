@@ -1,0 +1,267 @@
+#include "model/model.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "model/internal.h"
+#include "model/reaper.h"
+
+onnxd_model_options onnxd_model_options_default(void)
+{
+    const onnxd_model_options options = {
+        .limits = onnxd_load_limits_default(),
+        .passes = {.fold_max_node_bytes = (uint64_t)16 << 20,
+                   .fold_max_total_bytes = (uint64_t)256 << 20},
+        .plan_cache_capacity = 64,
+        .max_tensor_bytes = (uint64_t)1 << 30,
+        .max_shape_value_bytes = (uint64_t)16 << 20,
+    };
+    return options;
+}
+
+/* ---- references and the end ---------------------------------------------------------------- */
+
+onnxd_model *onnxd_model_retain(onnxd_model *model)
+{
+    atomic_fetch_add_explicit(&model->references, 1, memory_order_relaxed);
+    return model;
+}
+
+void onnxd_model_release(onnxd_model *model)
+{
+    if (model == NULL ||
+        atomic_fetch_sub_explicit(&model->references, 1, memory_order_acq_rel) != 1)
+        return;
+    if (model->reaper != NULL)
+        onnxd_reaper_take(model->reaper, model);
+    else
+        onnxd_model_destroy(model);
+}
+
+void onnxd_model_set_reaper(onnxd_model *model, onnxd_reaper *reaper)
+{
+    model->reaper = onnxd_reaper_retain(reaper);
+}
+
+static void drop_device_constants(onnxd_model *model)
+{
+    if (model->constants == NULL)
+        return;
+    for (uint32_t s = 0; s < model->space_count; s++) {
+        if (model->constants[s] == NULL)
+            continue;
+        for (onnxd_value_id v = 0; v < model->graph->value_count; v++)
+            if (model->constants[s][v].handle != 0)
+                onnxd_status_free(onnxd_ep_deallocate(model->spaces[s].ep, model->constants[s][v]));
+        onnxd_free(model->constants[s]);
+    }
+    onnxd_free(model->constants);
+}
+
+void onnxd_model_destroy(onnxd_model *model)
+{
+    if (model == NULL)
+        return;
+    onnxd_model_drop_requests(model);
+    onnxd_plan_cache_deinit(&model->plans);
+    drop_device_constants(model);
+    onnxd_placement_deinit(&model->placement);
+    onnxd_graph_destroy(model->graph);
+    onnxd_free(model->inputs);
+    onnxd_free(model->outputs);
+    onnxd_free(model->eps);
+    onnxd_free(model->ep_indices);
+    onnxd_free(model->ep_spaces);
+    onnxd_free(model->spaces);
+    onnxd_free(model->name);
+    onnxd_reaper_release(model->reaper);
+    pthread_mutex_destroy(&model->constants_mutex);
+    pthread_mutex_destroy(&model->requests_mutex);
+    onnxd_free(model);
+}
+
+/* ---- weights on devices -------------------------------------------------------------------- */
+
+onnxd_status *onnxd_space_upload(const onnxd_space *space, const onnxd_tensor *tensor,
+                                 onnxd_buffer *out_buffer)
+{
+    onnxd_buffer buffer;
+    ONNXD_TRY(onnxd_ep_allocate(space->ep, tensor->bytes, space->alignment, &buffer));
+    if (tensor->bytes > 0) {
+        const onnxd_copy copy = {
+            .source = onnxd_buffer_borrow_host(tensor->data, tensor->bytes),
+            .destination = buffer,
+            .bytes = tensor->bytes,
+        };
+        onnxd_status *status = onnxd_ep_copy(space->ep, &copy);
+        if (status != NULL)
+            return onnxd_status_join(status, onnxd_ep_deallocate(space->ep, buffer));
+    }
+    *out_buffer = buffer;
+    return NULL;
+}
+
+static bool find_constant(onnxd_model *model, uint32_t space, onnxd_value_id value,
+                          onnxd_buffer *out_buffer)
+{
+    pthread_mutex_lock(&model->constants_mutex);
+    const onnxd_buffer buffer = model->constants[space] == NULL ? (onnxd_buffer){.handle = 0}
+                                                                : model->constants[space][value];
+    pthread_mutex_unlock(&model->constants_mutex);
+    *out_buffer = buffer;
+    return buffer.handle != 0;
+}
+
+/* Puts `buffer` in the table unless another thread was faster; returns what the table holds. */
+static onnxd_buffer keep_constant(onnxd_model *model, uint32_t space, onnxd_value_id value,
+                                  onnxd_buffer buffer)
+{
+    pthread_mutex_lock(&model->constants_mutex);
+    onnxd_buffer *slot = &model->constants[space][value];
+    if (slot->handle == 0)
+        *slot = buffer;
+    const onnxd_buffer kept = *slot;
+    pthread_mutex_unlock(&model->constants_mutex);
+    return kept;
+}
+
+static onnxd_status *make_constant_table(onnxd_model *model, uint32_t space)
+{
+    onnxd_buffer *table = onnxd_alloc_zero(model->graph->value_count, sizeof(onnxd_buffer));
+    if (table == NULL)
+        return onnxd_error_out_of_memory(
+            "the weights' addresses", model->graph->value_count * sizeof(onnxd_buffer), UINT64_MAX);
+    pthread_mutex_lock(&model->constants_mutex);
+    if (model->constants[space] == NULL) {
+        model->constants[space] = table;
+        table = NULL;
+    }
+    pthread_mutex_unlock(&model->constants_mutex);
+    onnxd_free(table);
+    return NULL;
+}
+
+onnxd_status *onnxd_model_constant(onnxd_model *model, uint32_t space, onnxd_value_id value,
+                                   onnxd_buffer *out_buffer)
+{
+    onnxd_buffer buffer;
+    if (find_constant(model, space, value, out_buffer))
+        return NULL;
+    ONNXD_TRY(make_constant_table(model, space));
+    ONNXD_TRY(
+        onnxd_space_upload(&model->spaces[space], model->graph->values[value].constant, &buffer));
+    const onnxd_buffer kept = keep_constant(model, space, value, buffer);
+    if (kept.handle != buffer.handle)
+        ONNXD_TRY(onnxd_ep_deallocate(model->spaces[space].ep, buffer));
+    *out_buffer = kept;
+    return NULL;
+}
+
+/* ---- signature ----------------------------------------------------------------------------- */
+
+const char *onnxd_model_name(const onnxd_model *model)
+{
+    return model->name;
+}
+
+int64_t onnxd_model_version(const onnxd_model *model)
+{
+    return model->version;
+}
+
+uint32_t onnxd_model_input_count(const onnxd_model *model)
+{
+    return model->graph->input_count;
+}
+
+uint32_t onnxd_model_output_count(const onnxd_model *model)
+{
+    return model->graph->output_count;
+}
+
+const onnxd_model_port *onnxd_model_input(const onnxd_model *model, uint32_t index)
+{
+    return &model->inputs[index];
+}
+
+const onnxd_model_port *onnxd_model_output(const onnxd_model *model, uint32_t index)
+{
+    return &model->outputs[index];
+}
+
+static uint32_t find_port(const onnxd_model_port *ports, uint32_t count, const char *name,
+                          size_t length)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (strlen(ports[i].name) == length && memcmp(ports[i].name, name, length) == 0)
+            return i;
+    return UINT32_MAX;
+}
+
+uint32_t onnxd_model_find_input(const onnxd_model *model, const char *name, size_t length)
+{
+    return find_port(model->inputs, model->graph->input_count, name, length);
+}
+
+uint32_t onnxd_model_find_output(const onnxd_model *model, const char *name, size_t length)
+{
+    return find_port(model->outputs, model->graph->output_count, name, length);
+}
+
+onnxd_runtime *onnxd_model_runtime(const onnxd_model *model)
+{
+    return model->runtime;
+}
+
+const onnxd_graph *onnxd_model_graph(const onnxd_model *model)
+{
+    return model->graph;
+}
+
+/* ---- inputs -------------------------------------------------------------------------------- */
+
+/* As the protocol writes shapes: every extent that is not fixed is -1. */
+static const char *protocol_shape(const onnxd_shape *shape, char *buffer, size_t capacity)
+{
+    onnxd_shape plain = *shape;
+    size_t used = 0;
+    if (shape->rank == ONNXD_RANK_UNKNOWN)
+        return "any shape";
+    buffer[used++] = '[';
+    for (int32_t i = 0; i < plain.rank; i++) {
+        const int64_t dim = onnxd_dim_is_static(plain.dims[i]) ? plain.dims[i] : -1;
+        const int written =
+            snprintf(buffer + used, capacity - used, "%s%lld", i == 0 ? "" : ",", (long long)dim);
+        if (written < 0 || (size_t)written >= capacity - used)
+            break;
+        used += (size_t)written;
+    }
+    snprintf(buffer + used, capacity - used, "]");
+    return buffer;
+}
+
+static const char *protocol_type(onnxd_dtype dtype)
+{
+    const char *name = onnxd_dtype_protocol_name(dtype);
+    return name != NULL ? name : onnxd_dtype_name(dtype);
+}
+
+onnxd_status *onnxd_model_check_input(const onnxd_model *model, uint32_t index, onnxd_dtype dtype,
+                                      const onnxd_shape *shape)
+{
+    const onnxd_model_port *port = &model->inputs[index];
+    char expected[ONNXD_SHAPE_TEXT], got[ONNXD_SHAPE_TEXT];
+    if (dtype != port->type.dtype)
+        return onnxd_error(ONNXD_INVALID_ARGUMENT,
+                           "inference input '%s' data-type is '%s', but model '%s' expects '%s'",
+                           port->name, protocol_type(dtype), model->name,
+                           protocol_type(port->type.dtype));
+    if (!onnxd_shape_is_static(shape) || !onnxd_shape_admits(&port->type.shape, shape))
+        return onnxd_error(ONNXD_INVALID_ARGUMENT,
+                           "unexpected shape for input '%s' for model '%s'. Expected %s, got %s",
+                           port->name, model->name,
+                           protocol_shape(&port->type.shape, expected, sizeof(expected)),
+                           protocol_shape(shape, got, sizeof(got)));
+    return NULL;
+}

@@ -1,0 +1,210 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "model/internal.h"
+
+/* ---- instances ----------------------------------------------------------------------------- */
+
+static bool is_wanted(const onnxd_ep *ep, const char *only)
+{
+    return only == NULL || strcmp(onnxd_ep_label(ep), only) == 0 ||
+           strcmp(onnxd_ep_name(ep), only) == 0;
+}
+
+static onnxd_status *choose_instances(onnxd_model *model, const char *only)
+{
+    const onnxd_runtime *runtime = model->runtime;
+    for (uint32_t i = 0; i < runtime->ep_count; i++) {
+        if (!is_wanted(runtime->eps[i], only))
+            continue;
+        model->eps[model->ep_count] = runtime->eps[i];
+        model->ep_indices[model->ep_count++] = i;
+    }
+    if (model->ep_count == 0)
+        return onnxd_error(ONNXD_NOT_FOUND, "execution provider '%s' is not configured", only);
+    return NULL;
+}
+
+/* One space for the host, one for each instance whose memory the host cannot address. */
+static onnxd_status *make_spaces(onnxd_model *model)
+{
+    size_t host_alignment = 64;
+    model->spaces = onnxd_alloc_zero(model->ep_count + 1, sizeof(model->spaces[0]));
+    model->constants = onnxd_alloc_zero(model->ep_count + 1, sizeof(model->constants[0]));
+    if (model->spaces == NULL || model->constants == NULL)
+        return onnxd_error_out_of_memory("a model", model->ep_count * sizeof(model->spaces[0]),
+                                         UINT64_MAX);
+    model->space_count = 1;
+    for (size_t i = 0; i < model->ep_count; i++) {
+        const onnxd_ep_info info = onnxd_ep_get_info(model->eps[i]);
+        if (info.is_host_addressable) {
+            model->ep_spaces[i] = ONNXD_HOST_SPACE;
+            if (info.alignment_bytes > host_alignment)
+                host_alignment = info.alignment_bytes;
+            continue;
+        }
+        model->ep_spaces[i] = model->space_count;
+        model->spaces[model->space_count++] =
+            (onnxd_space){.ep = model->eps[i], .alignment = info.alignment_bytes};
+    }
+    model->spaces[ONNXD_HOST_SPACE] = (onnxd_space){.alignment = host_alignment};
+    return NULL;
+}
+
+/* ---- passes -------------------------------------------------------------------------------- */
+
+static onnxd_status *run_custom_passes(onnxd_model *model, const onnxd_pass_env *env)
+{
+    uint32_t total = 0;
+    for (size_t i = 0; i < model->ep_count; i++) {
+        const onnxd_pass *const *passes = onnxd_ep_custom_passes(model->eps[i]);
+        for (; passes != NULL && *passes != NULL; passes++) {
+            uint32_t changes = 0;
+            onnxd_status *status = (*passes)->run(model->graph, env, &changes);
+            if (status != NULL)
+                return onnxd_status_context(status, "pass '%s' of %s", (*passes)->name,
+                                            onnxd_ep_label(model->eps[i]));
+            total += changes;
+        }
+    }
+    if (total == 0)
+        return NULL;
+    ONNXD_TRY(onnxd_graph_compact(model->graph));
+    return onnxd_infer_shapes(model->graph);
+}
+
+/* ---- signature ----------------------------------------------------------------------------- */
+
+static onnxd_status *make_port(const onnxd_graph *graph, onnxd_value_id id, const char *what,
+                               onnxd_model_port *out_port)
+{
+    const onnxd_value *value = &graph->values[id];
+    if (value->kind != ONNXD_VALUE_TENSOR)
+        return onnxd_error(ONNXD_UNIMPLEMENTED, "%s '%s' is not a tensor", what, value->name);
+    if (value->type.dtype == ONNXD_UNDEFINED)
+        return onnxd_error(ONNXD_INVALID_ARGUMENT, "%s '%s' has no type", what, value->name);
+    *out_port = (onnxd_model_port){.name = value->name, .type = value->type};
+    return NULL;
+}
+
+static onnxd_status *mark_shape_inputs(onnxd_model *model)
+{
+    const uint32_t count = model->graph->input_count;
+    bool *needs_value = onnxd_alloc_zero(count, sizeof(bool));
+    if (needs_value == NULL)
+        return onnxd_error_out_of_memory("a model's signature", count, UINT64_MAX);
+    onnxd_status *status = onnxd_shape_value_inputs(model->graph, needs_value);
+    for (uint32_t i = 0; i < count && status == NULL; i++)
+        model->inputs[i].value_decides_shapes = needs_value[i];
+    onnxd_free(needs_value);
+    return status;
+}
+
+static onnxd_status *make_signature(onnxd_model *model)
+{
+    const onnxd_graph *graph = model->graph;
+    model->inputs = onnxd_alloc_zero(graph->input_count, sizeof(onnxd_model_port));
+    model->outputs = onnxd_alloc_zero(graph->output_count, sizeof(onnxd_model_port));
+    if (model->inputs == NULL || model->outputs == NULL)
+        return onnxd_error_out_of_memory("a model's signature",
+                                         ((uint64_t)graph->input_count + graph->output_count) *
+                                             sizeof(onnxd_model_port),
+                                         UINT64_MAX);
+    for (uint32_t i = 0; i < graph->input_count; i++)
+        ONNXD_TRY(make_port(graph, graph->inputs[i], "input", &model->inputs[i]));
+    for (uint32_t i = 0; i < graph->output_count; i++)
+        ONNXD_TRY(make_port(graph, graph->outputs[i], "output", &model->outputs[i]));
+    return mark_shape_inputs(model);
+}
+
+/* ---- the plan of static shapes ------------------------------------------------------------- */
+
+static bool is_static(const onnxd_model *model)
+{
+    for (uint32_t i = 0; i < model->graph->input_count; i++)
+        if (model->inputs[i].value_decides_shapes ||
+            !onnxd_shape_is_static(&model->inputs[i].type.shape))
+            return false;
+    return true;
+}
+
+static onnxd_status *prepare_static(onnxd_model *model)
+{
+    onnxd_plan *plan = NULL;
+    if (!is_static(model))
+        return NULL;
+    onnxd_tensor_view *inputs =
+        onnxd_alloc_zero(model->graph->input_count, sizeof(onnxd_tensor_view));
+    if (inputs == NULL)
+        return onnxd_error_out_of_memory(
+            "a model's inputs", model->graph->input_count * sizeof(onnxd_tensor_view), UINT64_MAX);
+    for (uint32_t i = 0; i < model->graph->input_count; i++)
+        inputs[i] =
+            onnxd_tensor_view_of(NULL, model->inputs[i].type.dtype, &model->inputs[i].type.shape);
+    onnxd_status *status = onnxd_model_prepare(model, inputs, &plan);
+    onnxd_free(inputs);
+    onnxd_plan_release(plan);
+    return status;
+}
+
+/* ---- loading ------------------------------------------------------------------------------- */
+
+static onnxd_status *model_create(onnxd_runtime *runtime, const char *name, int64_t version,
+                                  const onnxd_model_options *options, onnxd_model **out_model)
+{
+    onnxd_model *model = onnxd_alloc_zero(1, sizeof(*model));
+    if (model == NULL)
+        return onnxd_error_out_of_memory("a model", sizeof(*model), UINT64_MAX);
+    atomic_init(&model->references, 1);
+    pthread_mutex_init(&model->constants_mutex, NULL);
+    pthread_mutex_init(&model->requests_mutex, NULL);
+    model->runtime = runtime;
+    model->version = version;
+    model->options = *options;
+    model->options.only_ep = NULL;
+    model->options.passes.disabled = NULL;
+    model->name = onnxd_strdup(name);
+    model->eps = onnxd_alloc_zero(runtime->ep_count, sizeof(model->eps[0]));
+    model->ep_indices = onnxd_alloc_zero(runtime->ep_count, sizeof(uint32_t));
+    model->ep_spaces = onnxd_alloc_zero(runtime->ep_count, sizeof(uint32_t));
+    if (model->name == NULL || model->eps == NULL || model->ep_indices == NULL ||
+        model->ep_spaces == NULL) {
+        onnxd_model_destroy(model);
+        return onnxd_error_out_of_memory("a model", sizeof(*model), UINT64_MAX);
+    }
+    *out_model = model;
+    return NULL;
+}
+
+static onnxd_status *load(onnxd_model *model, const char *path, const onnxd_model_options *options)
+{
+    onnxd_pass_env env = options->passes;
+    env.registry = model->runtime->registry;
+    ONNXD_TRY(choose_instances(model, options->only_ep));
+    ONNXD_TRY(make_spaces(model));
+    ONNXD_TRY(
+        onnxd_graph_load_file(path, model->runtime->registry, &options->limits, &model->graph));
+    ONNXD_TRY(onnxd_passes_run(model->graph, &env));
+    ONNXD_TRY(run_custom_passes(model, &env));
+    ONNXD_TRY(onnxd_place(model->graph, model->eps, model->ep_count, &model->placement));
+    ONNXD_TRY(make_signature(model));
+    ONNXD_TRY(onnxd_plan_cache_init(&model->plans, options->plan_cache_capacity));
+    return prepare_static(model);
+}
+
+onnxd_status *onnxd_model_load(onnxd_runtime *runtime, const char *name, int64_t version,
+                               const char *path, const onnxd_model_options *options,
+                               onnxd_model **out_model)
+{
+    onnxd_model *model;
+    ONNXD_TRY(model_create(runtime, name, version, options, &model));
+    onnxd_status *status = load(model, path, options);
+    if (status != NULL) {
+        onnxd_model_destroy(model);
+        return status;
+    }
+    *out_model = model;
+    return NULL;
+}

@@ -1,0 +1,306 @@
+#include "model/placement.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/size_math.h"
+#include "base/strbuf.h"
+#include "model/placement_search.h"
+
+/* Reasons repeat from node to node, so they are kept once where one of the last few was the same.
+ */
+#define RECENT_REASONS 8
+#define REASON_BLOCK_BYTES ((size_t)16 << 10)
+#define REASON_MAX_BYTES ((size_t)256 << 20)
+/* How many operators the error of an impossible placement names. */
+#define MAX_NAMED_NODES 16
+#define MAX_MESSAGE_BYTES ((size_t)8 << 10)
+
+typedef struct placer {
+    const onnxd_graph *graph;
+    onnxd_ep *const *eps;
+    size_t ep_count;
+    onnxd_placement *placement;
+    onnxd_usage usage;
+    onnxd_ep_info *infos;
+    double *costs_us; /* [node_count * ep_count] */
+    uint32_t *choices;
+    /* one node's types and constants, as a query wants them */
+    onnxd_tensor_type *types;
+    onnxd_tensor **constants;
+    const char *recent[RECENT_REASONS];
+    uint32_t recent_next;
+} placer;
+
+static double total_us(const onnxd_cost *cost)
+{
+    if (!cost->is_known)
+        return ONNXD_UNKNOWN_NODE_COST_US;
+    const double sum = cost->compute_us + cost->memory_us + cost->transfer_us + cost->launch_us;
+    return sum >= 0.0 && sum < INFINITY ? sum : ONNXD_UNKNOWN_NODE_COST_US;
+}
+
+/* ---- what the instances say ---------------------------------------------------------------- */
+
+static const char *keep_reason(placer *p, const char *reason)
+{
+    for (uint32_t i = 0; i < RECENT_REASONS; i++)
+        if (p->recent[i] != NULL && strcmp(p->recent[i], reason) == 0)
+            return p->recent[i];
+    const char *copy = onnxd_arena_strndup(&p->placement->reasons, reason, strlen(reason));
+    if (copy == NULL)
+        return "";
+    p->recent[p->recent_next++ % RECENT_REASONS] = copy;
+    return copy;
+}
+
+/* The query for a node with what the graph knows; it borrows the placer's scratch. */
+static onnxd_op_query make_query(placer *p, const onnxd_node *node)
+{
+    for (uint32_t i = 0; i < node->input_count + node->output_count; i++) {
+        const bool is_input = i < node->input_count;
+        const onnxd_value_id id = is_input ? node->inputs[i] : node->outputs[i - node->input_count];
+        const onnxd_value *value = id == ONNXD_NONE ? NULL : &p->graph->values[id];
+        p->types[i] = value != NULL ? value->type
+                                    : (onnxd_tensor_type){ONNXD_UNDEFINED, onnxd_shape_unknown()};
+        if (is_input)
+            p->constants[i] = value != NULL ? value->constant : NULL;
+    }
+    const onnxd_op_query query = {
+        .node = node,
+        .opset = node->opset,
+        .input_count = node->input_count,
+        .output_count = node->output_count,
+        .inputs = p->types,
+        .outputs = p->types + node->input_count,
+        .constants = p->constants,
+    };
+    return query;
+}
+
+static bool has_strings(const onnxd_op_query *query)
+{
+    for (uint32_t i = 0; i < query->input_count; i++)
+        if (query->inputs[i].dtype == ONNXD_STRING)
+            return true;
+    for (uint32_t i = 0; i < query->output_count; i++)
+        if (query->outputs[i].dtype == ONNXD_STRING)
+            return true;
+    return false;
+}
+
+static void ask(placer *p, const onnxd_op_query *query, size_t ep, onnxd_placement_match *out)
+{
+    onnxd_kernel_match match = {.is_supported = false};
+    if (!p->infos[ep].is_host_addressable && has_strings(query)) {
+        out->reason = "strings stay in host memory";
+        return;
+    }
+    onnxd_ep_supports_op(p->eps[ep], query, &match);
+    match.reason[sizeof(match.reason) - 1] = '\0';
+    /* The executor keeps every value row-major, so a kernel that needs another layout cannot be
+     * fed. */
+    if (match.is_supported && match.needs_layouts) {
+        out->reason = "needs a layout other than row-major";
+        return;
+    }
+    out->is_supported = match.is_supported;
+    out->cost = match.cost;
+    out->reason = keep_reason(p, match.reason);
+}
+
+static void ask_all(placer *p)
+{
+    for (onnxd_node_id n = 0; n < p->graph->node_count; n++) {
+        const onnxd_node *node = &p->graph->nodes[n];
+        const onnxd_op_query query = make_query(p, node);
+        const bool is_free = p->usage.roles[n] != ONNXD_NODE_RUN;
+        p->placement->nodes[n].is_free = is_free;
+        for (size_t ep = 0; ep < p->ep_count; ep++) {
+            const size_t at = (size_t)n * p->ep_count + ep;
+            onnxd_placement_match *match = &p->placement->matches[at];
+            match->reason = "";
+            ask(p, &query, ep, match);
+            if (is_free)
+                p->costs_us[at] = 0.0;
+            else
+                p->costs_us[at] = match->is_supported ? total_us(&match->cost) : INFINITY;
+        }
+    }
+}
+
+/* ---- claims -------------------------------------------------------------------------------- */
+
+/* A claimed node is impossible everywhere else. The first instance that claims a node and supports
+ * it has it; a claim on what the instance does not support is no claim. */
+static onnxd_status *apply_claims(placer *p)
+{
+    const uint32_t count = p->graph->node_count;
+    bool *claimed = onnxd_alloc_zero(count, sizeof(bool));
+    if (claimed == NULL)
+        return onnxd_error_out_of_memory("placement claims", count, UINT64_MAX);
+    for (size_t ep = 0; ep < p->ep_count; ep++) {
+        memset(claimed, 0, count * sizeof(bool));
+        onnxd_ep_claim_nodes(p->eps[ep], p->graph, claimed);
+        for (onnxd_node_id n = 0; n < count; n++) {
+            onnxd_placement_node *node = &p->placement->nodes[n];
+            const size_t row = (size_t)n * p->ep_count;
+            if (!claimed[n] || node->is_claimed || node->is_free ||
+                !p->placement->matches[row + ep].is_supported)
+                continue;
+            node->is_claimed = true;
+            for (size_t other = 0; other < p->ep_count; other++)
+                if (other != ep)
+                    p->costs_us[row + other] = INFINITY;
+        }
+    }
+    onnxd_free(claimed);
+    return NULL;
+}
+
+/* ---- nodes that nobody runs ---------------------------------------------------------------- */
+
+static bool is_possible(const placer *p, onnxd_node_id node)
+{
+    for (size_t ep = 0; ep < p->ep_count; ep++)
+        if (p->costs_us[(size_t)node * p->ep_count + ep] < INFINITY)
+            return true;
+    return false;
+}
+
+static void name_node(const placer *p, onnxd_node_id node, onnxd_strbuf *out)
+{
+    char label[ONNXD_NODE_LABEL];
+    onnxd_strbuf_printf(out, "%s%s (", out->length == 0 ? "" : "; ",
+                        onnxd_node_label(p->graph, &p->graph->nodes[node], label, sizeof(label)));
+    for (size_t ep = 0; ep < p->ep_count; ep++)
+        onnxd_strbuf_printf(out, "%s%s: %s", ep == 0 ? "" : ", ", onnxd_ep_label(p->eps[ep]),
+                            p->placement->matches[(size_t)node * p->ep_count + ep].reason);
+    onnxd_strbuf_puts(out, ")");
+}
+
+static onnxd_status *check_possible(const placer *p)
+{
+    uint32_t missing = 0;
+    onnxd_strbuf text;
+    onnxd_status *status = NULL;
+    onnxd_strbuf_init(&text, MAX_MESSAGE_BYTES);
+    for (onnxd_node_id n = 0; n < p->graph->node_count; n++)
+        if (!is_possible(p, n) && missing++ < MAX_NAMED_NODES)
+            name_node(p, n, &text);
+    if (missing > 0)
+        status =
+            onnxd_error(ONNXD_NO_EP_FOR_OP,
+                        "no instance can run %" PRIu32 " of the graph's %" PRIu32 " nodes: %s%s",
+                        missing, p->graph->node_count, text.data != NULL ? text.data : "",
+                        missing > MAX_NAMED_NODES ? "; and more" : "");
+    onnxd_strbuf_deinit(&text);
+    return status;
+}
+
+/* ---- the result ---------------------------------------------------------------------------- */
+
+static onnxd_status *write_result(placer *p)
+{
+    onnxd_placement *placement = p->placement;
+    const uint32_t count = p->graph->node_count;
+    uint32_t partitions = 0;
+    for (onnxd_node_id n = 0; n < count; n++) {
+        onnxd_placement_node *node = &placement->nodes[n];
+        node->ep = p->choices[n];
+        if (!node->is_free)
+            node->cost = placement->matches[(size_t)n * p->ep_count + node->ep].cost;
+        partitions += n == 0 || p->choices[n] != p->choices[n - 1];
+    }
+    placement->partitions = onnxd_alloc_zero(partitions, sizeof(placement->partitions[0]));
+    if (placement->partitions == NULL)
+        return onnxd_error_out_of_memory("placement partitions",
+                                         partitions * sizeof(placement->partitions[0]), UINT64_MAX);
+    for (onnxd_node_id n = 0; n < count; n++) {
+        if (n == 0 || p->choices[n] != p->choices[n - 1])
+            placement->partitions[placement->partition_count++] =
+                (onnxd_partition){p->choices[n], n, n};
+        placement->partitions[placement->partition_count - 1].last_node = n;
+    }
+    return NULL;
+}
+
+static onnxd_status *placer_init(placer *p)
+{
+    const onnxd_graph *graph = p->graph;
+    size_t widest = 1, states;
+    for (onnxd_node_id n = 0; n < graph->node_count; n++) {
+        const size_t width = (size_t)graph->nodes[n].input_count + graph->nodes[n].output_count;
+        widest = width > widest ? width : widest;
+    }
+    if (!onnxd_size_mul(graph->node_count, p->ep_count, &states))
+        return onnxd_error_out_of_memory("placement", SIZE_MAX, UINT64_MAX);
+    p->types = onnxd_alloc_zero(widest, sizeof(p->types[0]));
+    p->constants = onnxd_alloc_zero(widest, sizeof(onnxd_tensor *));
+    p->infos = onnxd_alloc_zero(p->ep_count, sizeof(p->infos[0]));
+    p->costs_us = onnxd_alloc_zero(states, sizeof(double));
+    p->choices = onnxd_alloc_zero(graph->node_count, sizeof(uint32_t));
+    p->placement->nodes = onnxd_alloc_zero(graph->node_count, sizeof(onnxd_placement_node));
+    p->placement->matches = onnxd_alloc_zero(states, sizeof(onnxd_placement_match));
+    if (p->types == NULL || p->constants == NULL || p->infos == NULL || p->costs_us == NULL ||
+        p->choices == NULL || p->placement->nodes == NULL || p->placement->matches == NULL)
+        return onnxd_error_out_of_memory("placement", states * sizeof(onnxd_placement_match),
+                                         UINT64_MAX);
+    for (size_t ep = 0; ep < p->ep_count; ep++)
+        p->infos[ep] = onnxd_ep_get_info(p->eps[ep]);
+    return onnxd_usage_find(graph, NULL, &p->usage);
+}
+
+static void placer_deinit(placer *p)
+{
+    onnxd_usage_deinit(&p->usage);
+    onnxd_free(p->types);
+    onnxd_free(p->constants);
+    onnxd_free(p->infos);
+    onnxd_free(p->costs_us);
+    onnxd_free(p->choices);
+}
+
+static onnxd_status *place(placer *p)
+{
+    ONNXD_TRY(placer_init(p));
+    ask_all(p);
+    ONNXD_TRY(apply_claims(p));
+    ONNXD_TRY(check_possible(p));
+    const onnxd_placement_problem problem = {
+        .graph = p->graph,
+        .usage = &p->usage,
+        .infos = p->infos,
+        .ep_count = p->ep_count,
+        .costs_us = p->costs_us,
+    };
+    ONNXD_TRY(onnxd_placement_search(&problem, p->choices));
+    return write_result(p);
+}
+
+onnxd_status *onnxd_place(const onnxd_graph *graph, onnxd_ep *const *eps, size_t ep_count,
+                          onnxd_placement *out_placement)
+{
+    onnxd_placement placement = {.nodes = NULL};
+    placer p = {.graph = graph, .eps = eps, .ep_count = ep_count, .placement = &placement};
+    onnxd_arena_init(&placement.reasons, REASON_BLOCK_BYTES, REASON_MAX_BYTES);
+    onnxd_status *status = place(&p);
+    placer_deinit(&p);
+    if (status != NULL) {
+        onnxd_placement_deinit(&placement);
+        return status;
+    }
+    *out_placement = placement;
+    return NULL;
+}
+
+void onnxd_placement_deinit(onnxd_placement *placement)
+{
+    onnxd_free(placement->nodes);
+    onnxd_free(placement->partitions);
+    onnxd_free(placement->matches);
+    onnxd_arena_deinit(&placement->reasons);
+    *placement = (onnxd_placement){.nodes = NULL};
+}

@@ -1,0 +1,105 @@
+/*
+ * Building a plan, in the order of the calls below. What a plan does not keep lives in the builder.
+ *
+ *   types and known values ─► which nodes run ─► stages and steps, each value located in every
+ * space that reads it ─► lifetimes to offsets ─► views
+ *
+ * Time is counted in ticks: one for the uploads of a stage, one per step, one for its downloads.
+ * Two values that live in one space at one tick never share bytes.
+ */
+#ifndef ONNXD_MODEL_PLAN_BUILD_H
+#define ONNXD_MODEL_PLAN_BUILD_H
+
+#include "memory/planner.h"
+#include "model/internal.h"
+#include "model/usage.h"
+
+typedef enum onnxd_location_kind {
+    ONNXD_NOWHERE,
+    ONNXD_IN_ARENA,
+    ONNXD_IN_INPUT,
+    ONNXD_IN_CONSTANT
+} onnxd_location_kind;
+
+/* Where one value is in one space. */
+typedef struct onnxd_location {
+    onnxd_location_kind kind;
+    uint32_t index; /* of the record, or of the model's input */
+    void *address;  /* of a constant */
+} onnxd_location;
+
+/* A piece of a space's arena. */
+typedef struct onnxd_live_range {
+    uint32_t space;
+    uint32_t first_tick, last_tick;
+    size_t bytes, offset;
+} onnxd_live_range;
+
+/* A copy whose offsets are not known yet. */
+typedef struct onnxd_pending_transfer {
+    onnxd_transfer transfer;
+    uint32_t host_range; /* ONNXD_NONE: from an input of the model */
+    uint32_t device_range;
+} onnxd_pending_transfer;
+
+typedef struct onnxd_pending_transfers {
+    onnxd_pending_transfer *items;
+    uint32_t count, capacity;
+} onnxd_pending_transfers;
+
+typedef struct onnxd_stage_ticks {
+    uint32_t uploads, downloads;
+} onnxd_stage_ticks;
+
+typedef struct onnxd_plan_builder {
+    onnxd_model *model;
+    const onnxd_graph *graph;
+    onnxd_plan *plan;
+    onnxd_tensor_type *types; /* [value_count], concrete */
+    onnxd_tensor **known;     /* [value_count], evaluated on the way to the types */
+    onnxd_usage usage;
+    onnxd_value_id *roots;     /* [value_count]: the value whose memory a view shares; itself */
+    uint32_t *input_of;        /* [value_count]: index of the model's input, or ONNXD_NONE */
+    uint32_t *made_in;         /* [value_count]: stage that makes the value, or ONNXD_NONE */
+    onnxd_location *locations; /* [space_count * value_count], of roots */
+    onnxd_live_range *ranges;
+    uint32_t range_count, range_capacity;
+    onnxd_pending_transfers uploads, downloads;
+    onnxd_stage_ticks *ticks;   /* [stage_count] */
+    uint32_t *workspace_ranges; /* [step_count], or ONNXD_NONE */
+    uint32_t now;               /* the tick in hand */
+    /* one node's types and constants, as a query wants them */
+    onnxd_tensor_type *query_types;
+    onnxd_tensor **query_constants;
+} onnxd_plan_builder;
+
+/* The tensor behind a value that is known before the run, or NULL. */
+onnxd_tensor *onnxd_builder_constant(const onnxd_plan_builder *b, onnxd_value_id value);
+/* Bytes of a value. Errors: UNIMPLEMENTED when its shape is not known, RESOURCE_EXHAUSTED beyond
+ * max_tensor_bytes. */
+ONNXD_NODISCARD onnxd_status *onnxd_builder_bytes(const onnxd_plan_builder *b, onnxd_value_id value,
+                                                  size_t *out_bytes);
+onnxd_location *onnxd_builder_location(const onnxd_plan_builder *b, uint32_t space,
+                                       onnxd_value_id value);
+
+/* plan_values.c */
+
+/* A fresh range that lives at the current tick. */
+ONNXD_NODISCARD onnxd_status *onnxd_builder_add_range(onnxd_plan_builder *b, uint32_t space,
+                                                      size_t bytes, uint32_t *out_range);
+/* Locates what the step in hand makes. */
+ONNXD_NODISCARD onnxd_status *onnxd_builder_define(onnxd_plan_builder *b, onnxd_value_id value,
+                                                   uint32_t stage);
+/* Sees to it that the value can be read in `space` by `stage` (the stage count: by the caller) at
+ * `tick`: downloads and uploads it if need be, each once. */
+ONNXD_NODISCARD onnxd_status *onnxd_builder_require(onnxd_plan_builder *b, onnxd_value_id value,
+                                                    uint32_t space, uint32_t stage, uint32_t tick);
+
+/* plan_steps.c: stages, steps and kernels; locates every value that a step or the caller reads. */
+ONNXD_NODISCARD onnxd_status *onnxd_builder_make_steps(onnxd_plan_builder *b);
+/* plan_memory.c: offsets of all ranges, arenas, transfers by stage. */
+ONNXD_NODISCARD onnxd_status *onnxd_builder_lay_out(onnxd_plan_builder *b);
+/* plan_views.c: views, checked, and what a run patches. */
+ONNXD_NODISCARD onnxd_status *onnxd_builder_make_views(onnxd_plan_builder *b);
+
+#endif

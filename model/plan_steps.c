@@ -1,0 +1,134 @@
+#include "base/alloc.h"
+#include "model/plan_build.h"
+
+static onnxd_tensor_type absent_type(void)
+{
+    return (onnxd_tensor_type){.dtype = ONNXD_UNDEFINED, .shape = onnxd_shape_unknown()};
+}
+
+/* The query for a node with concrete types; it borrows the builder's scratch. */
+static onnxd_op_query make_query(onnxd_plan_builder *b, const onnxd_node *node)
+{
+    onnxd_tensor_type *outputs = b->query_types + node->input_count;
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        const onnxd_value_id value = node->inputs[i];
+        b->query_types[i] = value == ONNXD_NONE ? absent_type() : b->types[value];
+        b->query_constants[i] = value == ONNXD_NONE ? NULL : onnxd_builder_constant(b, value);
+    }
+    for (uint32_t i = 0; i < node->output_count; i++)
+        outputs[i] = node->outputs[i] == ONNXD_NONE ? absent_type() : b->types[node->outputs[i]];
+    const onnxd_op_query query = {
+        .node = node,
+        .opset = node->opset,
+        .input_count = node->input_count,
+        .output_count = node->output_count,
+        .inputs = b->query_types,
+        .outputs = outputs,
+        .constants = b->query_constants,
+    };
+    return query;
+}
+
+/* ---- stages -------------------------------------------------------------------------------- */
+
+static void close_stage(onnxd_plan_builder *b)
+{
+    if (b->plan->stage_count > 0)
+        b->ticks[b->plan->stage_count - 1].downloads = b->now++;
+}
+
+/* The stage that runs a node on this instance: the last one, or a new one after it. */
+static uint32_t stage_for(onnxd_plan_builder *b, uint32_t ep)
+{
+    onnxd_plan *plan = b->plan;
+    if (plan->stage_count > 0 && plan->stages[plan->stage_count - 1].ep == ep)
+        return plan->stage_count - 1;
+    close_stage(b);
+    b->ticks[plan->stage_count].uploads = b->now++;
+    plan->stages[plan->stage_count] =
+        (onnxd_stage){.ep = ep, .space = b->model->ep_spaces[ep], .first_step = plan->step_count};
+    return plan->stage_count++;
+}
+
+/* ---- steps --------------------------------------------------------------------------------- */
+
+static onnxd_status *add_workspace(onnxd_plan_builder *b, uint32_t step, uint32_t space)
+{
+    const size_t bytes = b->plan->steps[step].kernel->workspace_bytes;
+    b->workspace_ranges[step] = ONNXD_NONE;
+    if (bytes == 0)
+        return NULL;
+    return onnxd_builder_add_range(b, space, bytes, &b->workspace_ranges[step]);
+}
+
+static onnxd_status *add_step(onnxd_plan_builder *b, onnxd_node_id id)
+{
+    const onnxd_node *node = &b->graph->nodes[id];
+    const uint32_t ep = b->model->placement.nodes[id].ep;
+    const uint32_t stage = stage_for(b, ep);
+    const uint32_t space = b->plan->stages[stage].space;
+    const uint32_t index = b->plan->step_count;
+    for (uint32_t i = 0; i < node->input_count; i++)
+        if (node->inputs[i] != ONNXD_NONE)
+            ONNXD_TRY(onnxd_builder_require(b, node->inputs[i], space, stage, b->now));
+    for (uint32_t i = 0; i < node->output_count; i++)
+        if (node->outputs[i] != ONNXD_NONE)
+            ONNXD_TRY(onnxd_builder_define(b, node->outputs[i], stage));
+    const onnxd_op_query query = make_query(b, node);
+    onnxd_kernel *kernel;
+    ONNXD_TRY(onnxd_ep_get_kernel(b->model->eps[ep], &query, &kernel));
+    b->plan->steps[index] = (onnxd_step){
+        .node = id,
+        .kernel = kernel,
+        .stage = stage,
+        .input_count = node->input_count,
+        .output_count = node->output_count,
+        .workspace_offset = ONNXD_NO_WORKSPACE,
+    };
+    b->plan->step_count++;
+    b->plan->stages[stage].step_count++;
+    ONNXD_TRY(add_workspace(b, index, space));
+    b->now++;
+    return NULL;
+}
+
+static onnxd_status *allocate(onnxd_plan_builder *b)
+{
+    size_t steps = 0, widest = 1;
+    for (onnxd_node_id n = 0; n < b->graph->node_count; n++) {
+        const onnxd_node *node = &b->graph->nodes[n];
+        const size_t width = (size_t)node->input_count + node->output_count;
+        steps += b->usage.roles[n] == ONNXD_NODE_RUN;
+        widest = width > widest ? width : widest;
+    }
+    b->plan->steps = onnxd_alloc_zero(steps, sizeof(onnxd_step));
+    b->plan->stages = onnxd_alloc_zero(steps, sizeof(onnxd_stage));
+    b->ticks = onnxd_alloc_zero(steps, sizeof(onnxd_stage_ticks));
+    b->workspace_ranges = onnxd_alloc_zero(steps, sizeof(uint32_t));
+    b->query_types = onnxd_alloc_zero(widest, sizeof(onnxd_tensor_type));
+    b->query_constants = onnxd_alloc_zero(widest, sizeof(onnxd_tensor *));
+    if (b->plan->steps == NULL || b->plan->stages == NULL || b->ticks == NULL ||
+        b->workspace_ranges == NULL || b->query_types == NULL || b->query_constants == NULL)
+        return onnxd_error_out_of_memory("steps of a plan", steps * sizeof(onnxd_step), UINT64_MAX);
+    return NULL;
+}
+
+onnxd_status *onnxd_builder_make_steps(onnxd_plan_builder *b)
+{
+    char label[ONNXD_NODE_LABEL];
+    ONNXD_TRY(allocate(b));
+    for (onnxd_node_id n = 0; n < b->graph->node_count; n++) {
+        if (b->usage.roles[n] != ONNXD_NODE_RUN)
+            continue;
+        onnxd_status *status = add_step(b, n);
+        if (status != NULL)
+            return onnxd_status_context(
+                status, "%s",
+                onnxd_node_label(b->graph, &b->graph->nodes[n], label, sizeof(label)));
+    }
+    close_stage(b);
+    for (uint32_t i = 0; i < b->graph->output_count; i++)
+        ONNXD_TRY(onnxd_builder_require(b, b->graph->outputs[i], ONNXD_HOST_SPACE,
+                                        b->plan->stage_count, b->now));
+    return NULL;
+}
