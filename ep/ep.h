@@ -357,6 +357,10 @@ struct onnxd_ep_api {
     const char *const *(*context_source_keys)(const onnxd_ep *ep);
     onnxd_status *(*save_context)(onnxd_ep *ep, onnxd_ep_context *out_context);
     onnxd_status *(*load_context)(onnxd_ep *ep, const onnxd_ep_context *context);
+
+    /* The options that initialize() knows (ep/options.h), for `onnxd list-eps`; may be empty. */
+    const struct onnxd_ep_option_def *option_defs;
+    size_t option_def_count;
 };
 
 /* The one symbol that a provider's shared object exports for the daemon. */
