@@ -6,19 +6,22 @@
 
 #include "base/size_math.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define ADDRESS_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define ADDRESS_SANITIZER 1
-#endif
+#ifndef __has_feature
+#define __has_feature(name) 0
 #endif
 
-#ifdef ADDRESS_SANITIZER
-/* AddressSanitizer ends the process on a request it cannot serve unless it is told to return NULL,
- * which is what the callers here rely on. */
+/* The sanitizers end the process on a request they cannot serve unless they are told to return
+ * NULL, which is what the callers here rely on. */
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
 const char *__asan_default_options(void);
 ONNXD_EXPORT const char *__asan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
+#endif
+#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+const char *__tsan_default_options(void);
+ONNXD_EXPORT const char *__tsan_default_options(void)
 {
     return "allocator_may_return_null=1";
 }

@@ -15,7 +15,7 @@ static inline void check_ok(onnxd_status *status)
 /* `part` must stand in the message; NULL for any. */
 static inline void check_error(onnxd_status *status, onnxd_code code, const char *part)
 {
-    cr_assert_not_null(status, "an error was expected: %s", part);
+    cr_assert_not_null(status, "an error was expected: %s", part != NULL ? part : "any");
     cr_assert_eq(onnxd_status_code(status), code, "code is '%s': %s",
                  onnxd_code_text(onnxd_status_code(status)), onnxd_status_message(status));
     if (part != NULL)
