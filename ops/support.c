@@ -8,9 +8,8 @@ static onnxd_status *op_error_v(onnxd_code code, const onnxd_node *node, const c
                                 va_list args)
 {
     onnxd_status *status = onnxd_error_v(code, format, args);
-    if (node->name[0] == '\0')
-        return onnxd_status_context(status, "node (%s)", node->op_type);
-    return onnxd_status_context(status, "node '%s' (%s)", node->name, node->op_type);
+    char label[ONNXD_NODE_LABEL];
+    return onnxd_status_context(status, "%s", onnxd_node_label(NULL, node, label, sizeof(label)));
 }
 
 onnxd_status *onnxd_op_error(const onnxd_node *node, const char *format, ...)
@@ -121,6 +120,52 @@ onnxd_status *onnxd_op_list_length(const onnxd_infer *infer, uint32_t index, int
         *out_length = shape->dims[0];
     else
         *out_length = -1;
+    return NULL;
+}
+
+onnxd_status *onnxd_op_parse_axes(const onnxd_node *node, const char *name, onnxd_axes *out_axes)
+{
+    onnxd_axes axes = {.is_given = onnxd_node_attribute(node, name) != NULL};
+    ONNXD_TRY(onnxd_attribute_ints(node, name, 0, ONNXD_MAX_RANK, -ONNXD_MAX_RANK,
+                                   ONNXD_MAX_RANK - 1, axes.values, &axes.count));
+    *out_axes = axes;
+    return NULL;
+}
+
+onnxd_status *onnxd_infer_axes(const onnxd_infer *infer, uint32_t index,
+                               const onnxd_axes *attribute, onnxd_axes *out_axes,
+                               bool *out_is_known)
+{
+    onnxd_axes axes = {.is_given = false};
+    if (onnxd_op_has_input(infer->node, index)) {
+        onnxd_tensor_view view;
+        if (!onnxd_infer_known(infer, index, &view)) {
+            *out_is_known = false;
+            return NULL;
+        }
+        axes.is_given = true;
+        ONNXD_TRY(onnxd_op_read_ints(infer->node, index, &view, ONNXD_MAX_RANK, axes.values,
+                                     &axes.count));
+    } else if (attribute != NULL) {
+        axes = *attribute;
+    }
+    *out_axes = axes;
+    *out_is_known = true;
+    return NULL;
+}
+
+onnxd_status *onnxd_compute_axes(const onnxd_compute *compute, uint32_t index,
+                                 const onnxd_axes *attribute, onnxd_axes *out_axes)
+{
+    onnxd_axes axes = {.is_given = false};
+    if (index < compute->input_count && onnxd_tensor_view_is_present(&compute->inputs[index])) {
+        axes.is_given = true;
+        ONNXD_TRY(onnxd_op_read_ints(compute->node, index, &compute->inputs[index], ONNXD_MAX_RANK,
+                                     axes.values, &axes.count));
+    } else if (attribute != NULL) {
+        axes = *attribute;
+    }
+    *out_axes = axes;
     return NULL;
 }
 

@@ -42,6 +42,25 @@ ONNXD_NODISCARD onnxd_status *onnxd_op_read_ints(const onnxd_node *node, uint32_
 ONNXD_NODISCARD onnxd_status *onnxd_op_list_length(const onnxd_infer *infer, uint32_t index,
                                                    int64_t *out_length);
 
+/* Axes that are an attribute in early opsets and an input in later ones. */
+typedef struct onnxd_axes {
+    bool is_given;
+    size_t count;
+    int64_t values[ONNXD_MAX_RANK];
+} onnxd_axes;
+
+/* Reads the attribute; not given when the node has none. */
+ONNXD_NODISCARD onnxd_status *onnxd_op_parse_axes(const onnxd_node *node, const char *name,
+                                                  onnxd_axes *out_axes);
+/* Axes from input `index` if the node has it, else `attribute` (NULL: none). *out_is_known is false
+ * when the input's value is not known; out_axes is then untouched. */
+ONNXD_NODISCARD onnxd_status *onnxd_infer_axes(const onnxd_infer *infer, uint32_t index,
+                                               const onnxd_axes *attribute, onnxd_axes *out_axes,
+                                               bool *out_is_known);
+/* The same for a kernel, to which every value is known. */
+ONNXD_NODISCARD onnxd_status *onnxd_compute_axes(const onnxd_compute *compute, uint32_t index,
+                                                 const onnxd_axes *attribute, onnxd_axes *out_axes);
+
 /* `parse` of operators whose only attribute is opset 1's consumed_inputs, which means nothing. */
 ONNXD_NODISCARD onnxd_status *onnxd_op_parse_consumed(const onnxd_node *node, int64_t opset,
                                                       onnxd_arena *arena, void *params);
