@@ -3,7 +3,7 @@
  *
  *   graph "name" ir 8 opset ai.onnx 13
  *   input x: float[batch,3]
- *   constant w: float[2,3] {1, 2, 3, 4, 5, 6}
+ *   constant w: float[2,2] {1.0, 2.0, 3.0, 4.0}
  *   node Gemm "fc" (x, w, -) -> (y: float[batch,2]) {transB=1}
  *   output y: float[batch,2]
  *
