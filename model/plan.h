@@ -10,7 +10,7 @@
  * view checked against its arena when the plan is built, so running it looks nothing up.
  *
  * Threads: building may block and compile (not on the loop, not on a device thread). A built plan
- * is immutable and counted.
+ * is immutable and counted; who holds one holds its model too, and for longer.
  */
 #ifndef ONNXD_MODEL_PLAN_H
 #define ONNXD_MODEL_PLAN_H

@@ -36,6 +36,7 @@ struct onnxd_store {
     onnxd_runtime *runtime;
     onnxd_store_options options;
     char **sources;
+    char *file_model_name; /* NULL: none */
     onnxd_reaper *reaper;
     onnxd_worker loader;
     atomic_bool is_stopping;
@@ -241,11 +242,21 @@ static onnxd_status *exchange(onnxd_store *store, const onnxd_scan *scan)
     return NULL;
 }
 
+static onnxd_scan_options scan_options(const onnxd_store *store)
+{
+    return (onnxd_scan_options){
+        .sources = (const char *const *)store->sources,
+        .file_model_name = store->file_model_name,
+        .max_models = store->options.max_models,
+        .max_versions = store->options.max_versions,
+    };
+}
+
 static void scan_once(onnxd_store *store)
 {
-    const onnxd_scan_limits limits = {store->options.max_models, store->options.max_versions};
+    const onnxd_scan_options options = scan_options(store);
     onnxd_scan scan = {.items = NULL};
-    onnxd_status *status = onnxd_scan_sources((const char *const *)store->sources, &limits, &scan);
+    onnxd_status *status = onnxd_scan_sources(&options, &scan);
     if (status == NULL)
         status = exchange(store, &scan);
     if (status != NULL) {
@@ -338,6 +349,13 @@ onnxd_status *onnxd_store_create(onnxd_runtime *runtime, const onnxd_store_optio
     status = copy_sources(options->sources, &store->sources);
     if (status != NULL)
         goto fail;
+    if (options->file_model_name != NULL) {
+        store->file_model_name = onnxd_strdup(options->file_model_name);
+        if (store->file_model_name == NULL) {
+            status = onnxd_error_out_of_memory("the store", 0, UINT64_MAX);
+            goto fail;
+        }
+    }
     status = onnxd_reaper_create(&store->reaper);
     if (status != NULL)
         goto fail;
@@ -350,9 +368,9 @@ fail:
 
 onnxd_status *onnxd_store_start(onnxd_store *store)
 {
-    const onnxd_scan_limits limits = {store->options.max_models, store->options.max_versions};
+    const onnxd_scan_options options = scan_options(store);
     onnxd_scan scan;
-    ONNXD_TRY(onnxd_scan_sources((const char *const *)store->sources, &limits, &scan));
+    ONNXD_TRY(onnxd_scan_sources(&options, &scan));
     onnxd_scan_deinit(&scan);
     onnxd_reaper_order(store->reaper, ORDER_SCAN);
     return onnxd_worker_start(&store->loader, "onnxd-loader", loader_main, store);
@@ -378,6 +396,7 @@ void onnxd_store_destroy(onnxd_store *store)
         onnxd_store_stop(store);
     onnxd_reaper_release(store->reaper);
     free_sources(store->sources);
+    onnxd_free(store->file_model_name);
     pthread_mutex_destroy(&store->mutex);
     onnxd_free(store);
 }

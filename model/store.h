@@ -27,8 +27,9 @@ typedef struct onnxd_store_options {
     /* The name of a source that is a single file, instead of its stem; NULL: the stem. With several
      * such sources it is INVALID_ARGUMENT at start. */
     const char *file_model_name;
-    uint32_t max_models, max_versions; /* per store; per model: the newest are kept */
-    onnxd_model_options model;
+    /* Per store, default 64; per model, the newest are kept, default 4. 0 takes the default. */
+    uint32_t max_models, max_versions;
+    onnxd_model_options model; /* what it points to outlives the store */
     /* Called on the loader thread after each load or unload; may only post. May be NULL. */
     void (*changed)(void *user);
     void *user;

@@ -182,21 +182,27 @@ static onnxd_status *scan_directory(onnxd_scan *scan, const char *path)
     return status;
 }
 
-static onnxd_status *scan_file(onnxd_scan *scan, const char *path, const struct stat *info)
+static onnxd_status *scan_file(onnxd_scan *scan, const char *path, const struct stat *info,
+                               const char *name)
 {
     const char *slash = strrchr(path, '/');
     const char *file = slash != NULL ? slash + 1 : path;
-    size_t length = stem_length(file);
-    length = length != 0 ? length : strlen(file);
-    if (!onnxd_is_model_name(file, length))
+    size_t length = name != NULL ? strlen(name) : stem_length(file);
+    if (name == NULL)
+        name = file;
+    if (length == 0)
+        length = strlen(name);
+    if (!onnxd_is_model_name(name, length))
         return onnxd_error(ONNXD_INVALID_ARGUMENT,
                            "'%.*s' cannot be the name of a model: letters, digits, '_', '.' and "
                            "'-', at most 128",
-                           (int)(length > 256 ? 256 : length), file);
-    return add_item(scan, file, length, 1, path, info);
+                           (int)(length > 256 ? 256 : length), name);
+    return add_item(scan, name, length, 1, path, info);
 }
 
-static onnxd_status *scan_source(onnxd_scan *scan, const char *path)
+/* *file_count counts the sources that are files. */
+static onnxd_status *scan_source(onnxd_scan *scan, const char *path, const char *file_model_name,
+                                 uint32_t *file_count)
 {
     char text[128];
     struct stat info;
@@ -206,10 +212,14 @@ static onnxd_status *scan_source(onnxd_scan *scan, const char *path)
                            strerror_r(errno, text, sizeof(text)));
     if (S_ISDIR(info.st_mode))
         return scan_directory(scan, path);
-    if (S_ISREG(info.st_mode))
-        return scan_file(scan, path, &info);
-    return onnxd_error(ONNXD_INVALID_ARGUMENT,
-                       "model source '%s' is neither a directory nor a file", path);
+    if (!S_ISREG(info.st_mode))
+        return onnxd_error(ONNXD_INVALID_ARGUMENT,
+                           "model source '%s' is neither a directory nor a file", path);
+    if (++*file_count > 1 && file_model_name != NULL)
+        return onnxd_error(ONNXD_INVALID_ARGUMENT,
+                           "the name '%s' is given for one file, but '%s' is another",
+                           file_model_name, path);
+    return scan_file(scan, path, &info, file_model_name);
 }
 
 /* ---- order and limits ---------------------------------------------------------------------- */
@@ -245,7 +255,7 @@ static void sort_items(onnxd_scan *scan)
     scan->count = kept;
 }
 
-static void apply_limits(onnxd_scan *scan, const onnxd_scan_limits *limits)
+static void apply_limits(onnxd_scan *scan, const onnxd_scan_options *limits)
 {
     size_t kept = 0;
     uint32_t models = 0;
@@ -269,19 +279,19 @@ static void apply_limits(onnxd_scan *scan, const onnxd_scan_limits *limits)
     scan->count = kept;
 }
 
-onnxd_status *onnxd_scan_sources(const char *const *sources, const onnxd_scan_limits *limits,
-                                 onnxd_scan *out_scan)
+onnxd_status *onnxd_scan_sources(const onnxd_scan_options *options, onnxd_scan *out_scan)
 {
     onnxd_scan scan = {.items = NULL};
-    for (; *sources != NULL; sources++) {
-        onnxd_status *status = scan_source(&scan, *sources);
+    uint32_t file_count = 0;
+    for (const char *const *source = options->sources; *source != NULL; source++) {
+        onnxd_status *status = scan_source(&scan, *source, options->file_model_name, &file_count);
         if (status != NULL) {
             onnxd_scan_deinit(&scan);
             return status;
         }
     }
     sort_items(&scan);
-    apply_limits(&scan, limits);
+    apply_limits(&scan, options);
     *out_scan = scan;
     return NULL;
 }

@@ -32,17 +32,18 @@ typedef struct onnxd_scan {
     size_t count, capacity;
 } onnxd_scan;
 
-typedef struct onnxd_scan_limits {
+typedef struct onnxd_scan_options {
+    const char *const *sources;  /* NULL-terminated */
+    const char *file_model_name; /* of the one source that is a file; NULL: its stem */
     uint32_t max_models;
     uint32_t max_versions; /* of each model: the newest stay */
-} onnxd_scan_limits;
+} onnxd_scan_options;
 
-/* `sources` is NULL-terminated. What cannot be a model (a bad name, a directory without a version)
+/* What cannot be a model (a bad name, a directory without a version)
  * is logged and left out; of two files for one version the first source's is taken.
  * Errors: NOT_FOUND or INVALID_ARGUMENT naming a source that is missing, unreadable, or a file with
- * a name that no model can have; OUT_OF_MEMORY. */
-ONNXD_NODISCARD onnxd_status *onnxd_scan_sources(const char *const *sources,
-                                                 const onnxd_scan_limits *limits,
+ * a name that no model can have, or several files for one file_model_name; OUT_OF_MEMORY. */
+ONNXD_NODISCARD onnxd_status *onnxd_scan_sources(const onnxd_scan_options *options,
                                                  onnxd_scan *out_scan);
 void onnxd_scan_deinit(onnxd_scan *scan);
 bool onnxd_file_stamp_equal(const onnxd_file_stamp *a, const onnxd_file_stamp *b);

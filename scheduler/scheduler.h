@@ -22,6 +22,7 @@
 
 #include "model/request.h"
 
+/* 0 takes the default. */
 typedef struct onnxd_scheduler_options {
     uint32_t max_queue_size; /* requests waiting, per device, admitted from outside; default 128 */
     uint32_t max_in_flight;  /* stages issued and not retired, per device; default 4 */
