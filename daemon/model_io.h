@@ -1,0 +1,81 @@
+/*
+ * What the commands that run a model without a server share: opening it, inputs from files or
+ * generated, and comparing and saving outputs.
+ *
+ * Threads: the main thread.
+ */
+#ifndef ONNXD_DAEMON_MODEL_IO_H
+#define ONNXD_DAEMON_MODEL_IO_H
+
+#include "base/strbuf.h"
+#include "daemon/wire.h"
+#include "model/plan.h"
+#include "model/run.h"
+
+/* ---- opening ------------------------------------------------------------------------------- */
+
+/* An engine with one model. */
+typedef struct onnxd_session {
+    onnxd_engine engine;
+    onnxd_model *model;
+} onnxd_session;
+
+/* `path` is an .onnx file or a folder with model.onnx. `cpu_threads` as for onnxd_engine_open(). */
+ONNXD_NODISCARD onnxd_status *onnxd_session_open(const onnxd_config *config, const char *path,
+                                                 uint32_t cpu_threads, onnxd_session *out_session);
+void onnxd_session_close(onnxd_session *session);
+
+/* ---- tensors ------------------------------------------------------------------------------- */
+
+/* Some tensors in signature order and their views. */
+typedef struct onnxd_tensor_list {
+    onnxd_tensor **tensors;
+    onnxd_tensor_view *views;
+    uint32_t count;
+} onnxd_tensor_list;
+
+void onnxd_tensor_list_deinit(onnxd_tensor_list *list);
+
+/* How inputs are generated. */
+typedef struct onnxd_generator {
+    uint64_t seed;
+    uint32_t batch;            /* extent of a free first dimension */
+    const char *const *shapes; /* "name=1x3x224x224"; NULL-terminated */
+} onnxd_generator;
+
+/* Pseudo-random inputs, the same for the same seed: floats in [0, 1), 8-bit integers over their
+ * range, other integers 0 or 1, short strings. Free dimensions are 1, the first one `batch`.
+ * Errors: INVALID_ARGUMENT for a shape that names no input or does not fit it, and for an input of
+ * unknown rank without one. */
+ONNXD_NODISCARD onnxd_status *onnxd_generate_inputs(const onnxd_model *model,
+                                                    const onnxd_generator *generator,
+                                                    onnxd_tensor_list *out_list);
+
+/* <folder>/<stem>_0.pb, _1.pb, ... for `count` tensors. Errors: NOT_FOUND naming the file. */
+ONNXD_NODISCARD onnxd_status *onnxd_load_tensors(const char *folder, const char *stem,
+                                                 uint32_t count, const onnxd_load_limits *limits,
+                                                 onnxd_tensor_list *out_list);
+
+/* Writes a TensorProto. */
+ONNXD_NODISCARD onnxd_status *onnxd_save_tensor(const char *path, const char *name,
+                                                const onnxd_tensor_view *view);
+
+/* ---- comparing ----------------------------------------------------------------------------- */
+
+typedef struct onnxd_comparison {
+    bool is_equal;
+    size_t count, different_count;
+    size_t first_different; /* index of an element */
+    double greatest_absolute, greatest_relative;
+    char reason[160]; /* of a difference in type or shape; "" otherwise */
+} onnxd_comparison;
+
+/* Floats: |actual - expected| <= atol + rtol * |expected|, NaN equals NaN. Everything else exactly.
+ */
+void onnxd_compare_tensors(const onnxd_tensor_view *actual, const onnxd_tensor_view *expected,
+                           double rtol, double atol, onnxd_comparison *out);
+
+/* "[1,10] FP32: 0.1, 0.2, ... (least, mean, greatest)" */
+void onnxd_summarize_tensor(const onnxd_tensor_view *view, onnxd_strbuf *out);
+
+#endif

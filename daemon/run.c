@@ -1,0 +1,202 @@
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "daemon/command.h"
+#include "daemon/model_io.h"
+
+#define MAX_DATA_SETS 1000u
+
+/* What one `onnxd run` is about. */
+typedef struct runner {
+    const onnxd_config *config;
+    onnxd_session session;
+    uint32_t equal_count, different_count;
+} runner;
+
+/* ---- one execution ------------------------------------------------------------------------- */
+
+static onnxd_status *execute(runner *r, const onnxd_tensor_list *inputs, onnxd_plan **out_plan,
+                             onnxd_run **out_run)
+{
+    onnxd_plan *plan = NULL;
+    ONNXD_TRY(onnxd_model_prepare(r->session.model, inputs->views, &plan));
+    onnxd_status *status = onnxd_run_once(plan, inputs->views, out_run);
+    if (status != NULL) {
+        onnxd_plan_release(plan);
+        return status;
+    }
+    *out_plan = plan;
+    return NULL;
+}
+
+static onnxd_status *save_outputs(runner *r, const onnxd_tensor_view *outputs)
+{
+    const char *folder = r->config->run_save_outputs;
+    char path[4096];
+    if (folder[0] == '\0')
+        return NULL;
+    for (uint32_t i = 0; i < onnxd_model_output_count(r->session.model); i++) {
+        snprintf(path, sizeof(path), "%s/output_%u.pb", folder, i);
+        ONNXD_TRY(
+            onnxd_save_tensor(path, onnxd_model_output(r->session.model, i)->name, &outputs[i]));
+    }
+    return NULL;
+}
+
+/* ---- test data ----------------------------------------------------------------------------- */
+
+static void report_comparison(runner *r, const char *folder, uint32_t output,
+                              const onnxd_comparison *result)
+{
+    const char *name = onnxd_model_output(r->session.model, output)->name;
+    printf("%s: output '%s': ", folder, name);
+    if (result->is_equal)
+        printf("equal");
+    else if (result->reason[0] != '\0')
+        printf("%s", result->reason);
+    else
+        printf("%zu of %zu elements differ, the first at %zu", result->different_count,
+               result->count, result->first_different);
+    printf(", greatest difference %.3g absolute, %.3g relative\n", result->greatest_absolute,
+           result->greatest_relative);
+}
+
+/* Types of test data against the signature, so that a wrong folder is named as such. */
+static onnxd_status *check_inputs(runner *r, const char *folder, const onnxd_tensor_list *inputs)
+{
+    for (uint32_t i = 0; i < inputs->count; i++) {
+        const onnxd_model_port *port = onnxd_model_input(r->session.model, i);
+        if (inputs->tensors[i]->dtype != port->type.dtype)
+            return onnxd_error(ONNXD_INVALID_ARGUMENT,
+                               "%s/input_%u.pb is %s, but input '%s' of the model is %s", folder, i,
+                               onnxd_dtype_name(inputs->tensors[i]->dtype), port->name,
+                               onnxd_dtype_name(port->type.dtype));
+    }
+    return NULL;
+}
+
+static onnxd_status *run_data_set(runner *r, const char *folder)
+{
+    onnxd_status *status = NULL;
+    onnxd_tensor_list inputs = {0}, expected = {0};
+    onnxd_plan *plan = NULL;
+    onnxd_run *run = NULL;
+    const onnxd_model *model = r->session.model;
+    onnxd_load_limits limits = onnxd_wire_model_options(r->config).limits;
+
+    status = onnxd_load_tensors(folder, "input", onnxd_model_input_count(model), &limits, &inputs);
+    if (status != NULL)
+        goto done;
+    status =
+        onnxd_load_tensors(folder, "output", onnxd_model_output_count(model), &limits, &expected);
+    if (status != NULL)
+        goto done;
+    status = check_inputs(r, folder, &inputs);
+    if (status != NULL)
+        goto done;
+    status = execute(r, &inputs, &plan, &run);
+    if (status != NULL)
+        goto done;
+    for (uint32_t i = 0; i < expected.count; i++) {
+        onnxd_comparison result;
+        onnxd_compare_tensors(&onnxd_run_outputs(run)[i], &expected.views[i], r->config->run_rtol,
+                              r->config->run_atol, &result);
+        report_comparison(r, folder, i, &result);
+        if (result.is_equal)
+            r->equal_count++;
+        else
+            r->different_count++;
+    }
+    status = save_outputs(r, onnxd_run_outputs(run));
+done:
+    if (run != NULL)
+        onnxd_run_release(run);
+    if (plan != NULL)
+        onnxd_plan_release(plan);
+    onnxd_tensor_list_deinit(&inputs);
+    onnxd_tensor_list_deinit(&expected);
+    return status;
+}
+
+static bool exists(const char *folder, const char *name)
+{
+    char path[4096];
+    struct stat info;
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    return stat(path, &info) == 0;
+}
+
+/* `folder` is one data set, or holds test_data_set_0, _1, ... */
+static onnxd_status *run_data(runner *r, const char *folder)
+{
+    char path[4096];
+    uint32_t count = 0;
+
+    for (; count < MAX_DATA_SETS; count++) {
+        snprintf(path, sizeof(path), "test_data_set_%u", count);
+        if (!exists(folder, path))
+            break;
+        snprintf(path, sizeof(path), "%s/test_data_set_%u", folder, count);
+        ONNXD_TRY(run_data_set(r, path));
+    }
+    if (count == 0 && !exists(folder, "output_0.pb"))
+        return onnxd_error(ONNXD_NOT_FOUND,
+                           "folder '%s' has neither output_0.pb nor test_data_set_0", folder);
+    return count == 0 ? run_data_set(r, folder) : NULL;
+}
+
+/* ---- generated inputs ---------------------------------------------------------------------- */
+
+static void print_ports(const char *kind, const onnxd_model_port *port,
+                        const onnxd_tensor_view *view)
+{
+    onnxd_strbuf text;
+    onnxd_strbuf_init(&text, 65536);
+    onnxd_summarize_tensor(view, &text);
+    printf("%s '%s' %s\n", kind, port->name, text.data != NULL ? text.data : "");
+    onnxd_strbuf_deinit(&text);
+}
+
+static onnxd_status *run_generated(runner *r)
+{
+    onnxd_tensor_list inputs = {0};
+    onnxd_plan *plan = NULL;
+    onnxd_run *run = NULL;
+    onnxd_generator generator = {r->config->inputs_seed, 1, r->config->inputs_shapes};
+    const onnxd_model *model = r->session.model;
+
+    ONNXD_TRY(onnxd_generate_inputs(model, &generator, &inputs));
+    onnxd_status *status = execute(r, &inputs, &plan, &run);
+    if (status != NULL)
+        goto done;
+    for (uint32_t i = 0; i < inputs.count; i++)
+        print_ports("input", onnxd_model_input(model, i), &inputs.views[i]);
+    for (uint32_t i = 0; i < onnxd_model_output_count(model); i++)
+        print_ports("output", onnxd_model_output(model, i), &onnxd_run_outputs(run)[i]);
+    status = save_outputs(r, onnxd_run_outputs(run));
+done:
+    if (run != NULL)
+        onnxd_run_release(run);
+    if (plan != NULL)
+        onnxd_plan_release(plan);
+    onnxd_tensor_list_deinit(&inputs);
+    return status;
+}
+
+int onnxd_command_run(const onnxd_invocation *invocation, const onnxd_config *config)
+{
+    runner r = {.config = config};
+    onnxd_status *status = onnxd_session_open(config, invocation->positionals[0], 0, &r.session);
+    if (status == NULL)
+        status = config->run_data[0] != '\0' ? run_data(&r, config->run_data) : run_generated(&r);
+    onnxd_session_close(&r.session);
+    if (status != NULL)
+        return onnxd_cli_fail(status, false);
+    if (config->run_data[0] != '\0')
+        printf("%u outputs equal, %u different\n", r.equal_count, r.different_count);
+    return r.different_count == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
