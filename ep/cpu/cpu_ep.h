@@ -1,0 +1,13 @@
+/*
+ * The CPU execution provider: oneDNN where it helps, the operators' portable kernels everywhere
+ * else. Kernels run on the thread that enqueues them; copies run on a thread per direction.
+ */
+#ifndef ONNXD_EP_CPU_CPU_EP_H
+#define ONNXD_EP_CPU_CPU_EP_H
+
+#include "ep/ep.h"
+
+/* Constant; named "cpu_ep". Each device index is an instance of its own with the same CPUs. */
+const onnxd_ep_api *onnxd_cpu_ep_api(void);
+
+#endif

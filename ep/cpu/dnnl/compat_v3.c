@@ -1,0 +1,116 @@
+#include "ep/cpu/dnnl/compat.h"
+
+/* The array of values is handed over as an array of oneDNN's descriptors. */
+_Static_assert(sizeof(onnxd_md) == sizeof(dnnl_memory_desc_t), "onnxd_md wraps exactly one value");
+
+dnnl_status_t onnxd_md_init_strided(onnxd_md *md, int rank, const dnnl_dims_t dims,
+                                    dnnl_data_type_t type, const dnnl_dims_t strides)
+{
+    return dnnl_memory_desc_create_with_strides(&md->value, rank, dims, type, strides);
+}
+
+dnnl_status_t onnxd_md_init_any(onnxd_md *md, int rank, const dnnl_dims_t dims,
+                                dnnl_data_type_t type)
+{
+    return dnnl_memory_desc_create_with_tag(&md->value, rank, dims, type, dnnl_format_tag_any);
+}
+
+dnnl_status_t onnxd_md_init_copy(onnxd_md *md, onnxd_md_ref source)
+{
+    return dnnl_memory_desc_clone(&md->value, source);
+}
+
+void onnxd_md_deinit(onnxd_md *md)
+{
+    if (md->value != NULL)
+        dnnl_memory_desc_destroy(md->value);
+    md->value = NULL;
+}
+
+dnnl_status_t onnxd_pd_convolution(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                   dnnl_alg_kind_t algorithm, const onnxd_md *src,
+                                   const onnxd_md *weights, const onnxd_md *bias,
+                                   const onnxd_md *dst, const onnxd_pd_window *window,
+                                   const_dnnl_primitive_attr_t attr)
+{
+    return dnnl_convolution_forward_primitive_desc_create(
+        pd, engine, dnnl_forward_inference, algorithm, src->value, weights->value,
+        bias != NULL ? bias->value : NULL, dst->value, window->strides, window->dilations,
+        window->pads_begin, window->pads_end, attr);
+}
+
+dnnl_status_t onnxd_pd_pooling(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                               dnnl_alg_kind_t algorithm, const onnxd_md *src, const onnxd_md *dst,
+                               const onnxd_pd_window *window, const_dnnl_primitive_attr_t attr)
+{
+    return dnnl_pooling_forward_primitive_desc_create(
+        pd, engine, dnnl_forward_inference, algorithm, src->value, dst->value, window->strides,
+        window->kernel, window->dilations, window->pads_begin, window->pads_end, attr);
+}
+
+dnnl_status_t onnxd_pd_matmul(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, const onnxd_md *src,
+                              const onnxd_md *weights, const onnxd_md *bias, const onnxd_md *dst,
+                              const_dnnl_primitive_attr_t attr)
+{
+    return dnnl_matmul_primitive_desc_create(pd, engine, src->value, weights->value,
+                                             bias != NULL ? bias->value : NULL, dst->value, attr);
+}
+
+dnnl_status_t onnxd_pd_softmax(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                               dnnl_alg_kind_t algorithm, const onnxd_md *data, int axis,
+                               const_dnnl_primitive_attr_t attr)
+{
+    return dnnl_softmax_forward_primitive_desc_create(pd, engine, dnnl_forward_inference, algorithm,
+                                                      data->value, data->value, axis, attr);
+}
+
+dnnl_status_t onnxd_pd_lrn(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, const onnxd_md *data,
+                           dnnl_dim_t size, float alpha, float beta, float bias,
+                           const_dnnl_primitive_attr_t attr)
+{
+    return dnnl_lrn_forward_primitive_desc_create(pd, engine, dnnl_forward_inference,
+                                                  dnnl_lrn_across_channels, data->value,
+                                                  data->value, size, alpha, beta, bias, attr);
+}
+
+dnnl_status_t onnxd_pd_batch_normalization(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                           const onnxd_md *data, float epsilon, unsigned flags,
+                                           const_dnnl_primitive_attr_t attr)
+{
+    return dnnl_batch_normalization_forward_primitive_desc_create(
+        pd, engine, dnnl_forward_inference, data->value, data->value, epsilon, flags, attr);
+}
+
+dnnl_status_t onnxd_pd_eltwise(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                               dnnl_alg_kind_t algorithm, const onnxd_md *data,
+                               const_dnnl_primitive_attr_t attr)
+{
+    return dnnl_eltwise_forward_primitive_desc_create(pd, engine, dnnl_forward_inference, algorithm,
+                                                      data->value, data->value, 0.0f, 0.0f, attr);
+}
+
+dnnl_status_t onnxd_pd_binary(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                              dnnl_alg_kind_t algorithm, const onnxd_md *data,
+                              const_dnnl_primitive_attr_t attr)
+{
+    return dnnl_binary_primitive_desc_create(pd, engine, algorithm, data->value, data->value,
+                                             data->value, attr);
+}
+
+dnnl_status_t onnxd_pd_sum(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, const onnxd_md *dst,
+                           int count, const float *scales, const onnxd_md *sources,
+                           const_dnnl_primitive_attr_t attr)
+{
+    return dnnl_sum_primitive_desc_create(pd, engine, dst->value, count, scales,
+                                          (const const_dnnl_memory_desc_t *)&sources[0].value,
+                                          attr);
+}
+
+dnnl_status_t onnxd_pd_concat(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, const onnxd_md *dst,
+                              int count, int axis, const onnxd_md *sources,
+                              const_dnnl_primitive_attr_t attr)
+{
+    return dnnl_concat_primitive_desc_create(pd, engine, dst->value, count, axis,
+                                             (const const_dnnl_memory_desc_t *)&sources[0].value,
+                                             attr);
+}

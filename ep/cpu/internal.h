@@ -1,0 +1,252 @@
+/*
+ * The parts of the CPU provider, for files of this folder only.
+ *
+ *   cpu_ep.c      the table of functions; life of an instance
+ *   options.c     its options
+ *   memory.c      buffers and copies
+ *   stream.c      streams and fences
+ *   runtime.c     what kernels share and may outlive the instance with: oneDNN, the kernel cache
+ *   selection.c   which implementation runs a query, and at what cost
+ *   kernel.c      one kernel: its own copy of the node, keys, enqueue
+ *   kernels.inc   the implementations in order of preference; onednn_*.c and portable.c define them
+ */
+#ifndef ONNXD_EP_CPU_INTERNAL_H
+#define ONNXD_EP_CPU_INTERNAL_H
+
+#include <pthread.h>
+
+#include "base/arena.h"
+#include "ep/cpu/dnnl/primitive.h"
+#include "ep/ep.h"
+#include "ep/fence_table.h"
+#include "ep/handle_table.h"
+#include "ep/worker_stream.h"
+#include "memory/pool.h"
+
+#define ONNXD_CPU_ALIGNMENT 64
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+typedef struct onnxd_cpu_options {
+    int64_t threads; /* 0: as many as the process may use */
+    int64_t memory_limit_bytes;
+    int64_t memory_cache_bytes;
+    int64_t kernel_cache; /* kernels kept that nobody uses */
+    bool uses_onednn, uses_winograd;
+} onnxd_cpu_options;
+
+ONNXD_NODISCARD onnxd_status *onnxd_cpu_options_parse(const onnxd_ep_config *config,
+                                                      onnxd_cpu_options *out_options);
+
+/* CPUs that the process may run on: its affinity, and no more than its control groups' quotas
+ * (version 2, the tightest on the way up) round up to. At least 1. */
+int onnxd_cpu_count_allowed(void);
+/* Bytes of physical memory. UINT64_MAX when it cannot be told. */
+uint64_t onnxd_cpu_memory_bytes(void);
+/* One line of a cpu.max file, "<quota or max> <period>", as CPUs rounded up; 0 for no limit or a
+ * malformed line. */
+int onnxd_cpu_parse_quota(const char *line);
+
+/* ---- what kernels share ---------------------------------------------------------------------- */
+
+typedef struct onnxd_cpu_kernel onnxd_cpu_kernel;
+
+/* Counted: by the instance and by every kernel. */
+typedef struct onnxd_cpu_runtime {
+    const onnxd_op_registry *ops;
+    onnxd_dnnl *dnnl; /* NULL when switched off */
+    int threads;
+    bool uses_winograd;
+    uint64_t references;       /* atomic */
+    uint64_t kernels_enqueued; /* atomic */
+    pthread_mutex_t mutex;     /* guards all below */
+    size_t kernel_capacity;    /* of unused kernels */
+    size_t unused_count;
+    onnxd_cpu_kernel *kernels;           /* every kernel that can be found, any order */
+    onnxd_cpu_kernel *oldest, *youngest; /* those that nobody uses, by when they became unused */
+} onnxd_cpu_runtime;
+
+ONNXD_NODISCARD onnxd_status *onnxd_cpu_runtime_create(const onnxd_op_registry *ops,
+                                                       const onnxd_cpu_options *options,
+                                                       onnxd_cpu_runtime **out_runtime);
+void onnxd_cpu_runtime_retain(onnxd_cpu_runtime *runtime);
+void onnxd_cpu_runtime_release(onnxd_cpu_runtime *runtime); /* NULL is fine */
+
+/* The cached kernel for `key`, held for the caller; NULL when there is none. */
+onnxd_cpu_kernel *onnxd_cpu_runtime_find(onnxd_cpu_runtime *runtime, const void *key,
+                                         size_t key_bytes, uint64_t hash);
+/* Makes a fresh kernel findable. */
+void onnxd_cpu_runtime_add(onnxd_cpu_runtime *runtime, onnxd_cpu_kernel *kernel);
+/* Ends one hold. A kernel without constants stays for later, one with them would keep a model's
+ * weights alive and ends at once. */
+void onnxd_cpu_runtime_put(onnxd_cpu_kernel *kernel);
+/* Ends all kernels that nobody uses and keeps none from here on. */
+void onnxd_cpu_runtime_close(onnxd_cpu_runtime *runtime);
+
+/* ---- kernels --------------------------------------------------------------------------------- */
+
+/* A query with what was found out about it. Types of outputs are inferred. */
+typedef struct onnxd_cpu_case {
+    const onnxd_cpu_runtime *runtime;
+    const onnxd_op_query *query;
+    const onnxd_node *node;
+    const onnxd_op_def *def;
+    onnxd_tensor_type *outputs; /* query->output_count */
+    bool is_static;             /* every present input and output */
+} onnxd_cpu_case;
+
+static inline bool onnxd_cpu_has_input(const onnxd_cpu_case *c, uint32_t index)
+{
+    return index < c->query->input_count && c->query->inputs[index].dtype != ONNXD_UNDEFINED;
+}
+static inline bool onnxd_cpu_has_output(const onnxd_cpu_case *c, uint32_t index)
+{
+    return index < c->query->output_count && c->outputs[index].dtype != ONNXD_UNDEFINED;
+}
+/* The constant behind an input, or NULL. */
+static inline onnxd_tensor *onnxd_cpu_constant(const onnxd_cpu_case *c, uint32_t index)
+{
+    return c->query->constants != NULL ? c->query->constants[index] : NULL;
+}
+
+typedef struct onnxd_cpu_implementation {
+    const char *name;
+    /* Whether it takes the case, shapes static or not; a case of static shapes that is taken may
+     * still fail in make(). */
+    bool (*takes)(const onnxd_cpu_case *c);
+    /* Fills in kernel->state, kernel->base.workspace_bytes and .implementation. UNIMPLEMENTED hands
+     * the case on to the next implementation. */
+    onnxd_status *(*make)(const onnxd_cpu_case *c, onnxd_cpu_kernel *kernel);
+    onnxd_status *(*enqueue)(onnxd_cpu_kernel *kernel, const onnxd_kernel_args *args);
+    void (*unmake)(onnxd_cpu_kernel *kernel);
+    double flops_per_us; /* of one thread, for the cost model */
+} onnxd_cpu_implementation;
+
+/* A line of kernels.inc. */
+typedef struct onnxd_cpu_entry {
+    const char *op_type; /* of the ai.onnx domain; NULL: any operator */
+    const onnxd_cpu_implementation *implementation;
+} onnxd_cpu_entry;
+
+extern const onnxd_cpu_implementation onnxd_cpu_portable;
+extern const onnxd_cpu_implementation onnxd_cpu_onednn_convolution;
+extern const onnxd_cpu_implementation onnxd_cpu_onednn_pool;
+extern const onnxd_cpu_implementation onnxd_cpu_onednn_global_pool;
+extern const onnxd_cpu_implementation onnxd_cpu_onednn_gemm;
+extern const onnxd_cpu_implementation onnxd_cpu_onednn_matmul;
+extern const onnxd_cpu_implementation onnxd_cpu_onednn_softmax;
+extern const onnxd_cpu_implementation onnxd_cpu_onednn_lrn;
+extern const onnxd_cpu_implementation onnxd_cpu_onednn_batch_normalization;
+extern const onnxd_cpu_implementation onnxd_cpu_onednn_relu;
+extern const onnxd_cpu_implementation onnxd_cpu_onednn_add;
+extern const onnxd_cpu_implementation onnxd_cpu_onednn_multiply;
+extern const onnxd_cpu_implementation onnxd_cpu_onednn_sum;
+extern const onnxd_cpu_implementation onnxd_cpu_onednn_concat;
+
+struct onnxd_cpu_kernel {
+    onnxd_kernel base;
+    const onnxd_cpu_implementation *implementation;
+    onnxd_cpu_runtime *runtime; /* held */
+    /* Guarded by runtime->mutex. */
+    size_t holders;
+    bool is_findable;
+    onnxd_cpu_kernel *previous, *next; /* of all findable kernels */
+    onnxd_cpu_kernel *older, *younger; /* of the unused ones */
+    /* Constant once made. The node is a copy, which may outlive the graph: inputs and outputs are
+     * numbered by position, attributes are copied, params are parsed again. */
+    onnxd_arena arena;
+    onnxd_node node;
+    int64_t opset;
+    uint32_t input_count, output_count;
+    onnxd_tensor_type *inputs, *outputs;
+    onnxd_tensor **constants; /* [input_count], held; NULL when there is none */
+    const void *key;
+    size_t key_bytes;
+    uint64_t hash;
+    void *state; /* the implementation's */
+    char name[96];
+};
+
+/* The bytes that tell one kernel from another: operator, opset, attributes, types, constants. The
+ * caller frees *out_key. */
+ONNXD_NODISCARD onnxd_status *onnxd_cpu_key_make(const onnxd_cpu_case *c, void **out_key,
+                                                 size_t *out_bytes);
+/* A copy of `node` for the kernel, all in its arena. */
+ONNXD_NODISCARD onnxd_status *onnxd_cpu_node_copy(const onnxd_cpu_case *c,
+                                                  onnxd_cpu_kernel *kernel);
+void onnxd_cpu_node_drop(onnxd_cpu_kernel *kernel);
+
+/* A kernel for a static case, made by the first implementation that can; held for the caller. */
+ONNXD_NODISCARD onnxd_status *onnxd_cpu_kernel_create(const onnxd_cpu_case *c,
+                                                      onnxd_cpu_runtime *runtime,
+                                                      onnxd_cpu_kernel **out_kernel);
+/* Nobody may hold it or find it. */
+void onnxd_cpu_kernel_destroy(onnxd_cpu_kernel *kernel);
+
+/* ---- selection ------------------------------------------------------------------------------- */
+
+/* The implementations that take the case, one after another: starts behind `after` (NULL: from the
+ * top), NULL at the end. */
+const onnxd_cpu_implementation *onnxd_cpu_next(const onnxd_cpu_case *c,
+                                               const onnxd_cpu_implementation *after);
+
+void onnxd_cpu_supports_op(onnxd_ep *ep, const onnxd_op_query *query,
+                           onnxd_kernel_match *out_match);
+ONNXD_NODISCARD onnxd_status *onnxd_cpu_get_kernel(onnxd_ep *ep, const onnxd_op_query *query,
+                                                   onnxd_kernel **out_kernel);
+/* Floating-point operations of a static case. */
+double onnxd_cpu_flops(const onnxd_cpu_case *c);
+void onnxd_cpu_cost(const onnxd_cpu_case *c, const onnxd_cpu_implementation *implementation,
+                    onnxd_cost *out_cost);
+
+/* ---- the instance ---------------------------------------------------------------------------- */
+
+typedef struct onnxd_cpu_ep {
+    onnxd_ep base;
+    onnxd_cpu_options options;
+    uint16_t tag;
+    onnxd_device_id device;
+    onnxd_cpu_runtime *runtime;
+    onnxd_pool *pool;
+    onnxd_handle_table *handles;
+    onnxd_fence_table *fences;
+    onnxd_worker_stream *streams[ONNXD_STREAM_COUNT]; /* COMPUTE is inline */
+    /* Atomic, relaxed. */
+    uint64_t allocate_calls, copies_issued, sync_calls;
+} onnxd_cpu_ep;
+
+static inline onnxd_cpu_ep *onnxd_cpu_ep_of(onnxd_ep *ep)
+{
+    return ONNXD_CONTAINER_OF(ep, onnxd_cpu_ep, base);
+}
+static inline const onnxd_cpu_ep *onnxd_cpu_ep_of_const(const onnxd_ep *ep)
+{
+    return (const onnxd_cpu_ep *)(const void *)ep;
+}
+
+/* memory.c */
+ONNXD_NODISCARD onnxd_status *onnxd_cpu_memory_init(onnxd_cpu_ep *cpu);
+void onnxd_cpu_memory_deinit(onnxd_cpu_ep *cpu);
+ONNXD_NODISCARD onnxd_status *onnxd_cpu_allocate(onnxd_ep *ep, size_t bytes, size_t alignment,
+                                                 onnxd_buffer *out_buffer);
+ONNXD_NODISCARD onnxd_status *onnxd_cpu_deallocate(onnxd_ep *ep, onnxd_buffer buffer);
+ONNXD_NODISCARD onnxd_status *onnxd_cpu_copy(onnxd_ep *ep, const onnxd_copy *copy);
+ONNXD_NODISCARD onnxd_status *onnxd_cpu_copy_async(onnxd_ep *ep, const onnxd_copy *copy,
+                                                   onnxd_fence *out_fence);
+
+/* stream.c */
+ONNXD_NODISCARD onnxd_status *onnxd_cpu_streams_init(onnxd_cpu_ep *cpu);
+/* Finishes what was issued. */
+void onnxd_cpu_streams_deinit(onnxd_cpu_ep *cpu);
+ONNXD_NODISCARD onnxd_status *onnxd_cpu_fence_wait(onnxd_ep *ep, onnxd_fence fence,
+                                                   int64_t timeout_ns);
+ONNXD_NODISCARD onnxd_status *onnxd_cpu_fence_query(onnxd_ep *ep, onnxd_fence fence,
+                                                    bool *out_done);
+ONNXD_NODISCARD onnxd_status *onnxd_cpu_stream_wait(onnxd_ep *ep, onnxd_stream stream,
+                                                    onnxd_fence fence);
+ONNXD_NODISCARD onnxd_status *onnxd_cpu_fence_record(onnxd_ep *ep, onnxd_stream stream,
+                                                     onnxd_fence *out_fence);
+ONNXD_NODISCARD onnxd_status *onnxd_cpu_fence_release(onnxd_ep *ep, onnxd_fence fence);
+ONNXD_NODISCARD onnxd_status *onnxd_cpu_sync(onnxd_ep *ep);
+
+#endif

@@ -1,0 +1,50 @@
+#include "ep/cpu/onednn.h"
+
+#include <stdio.h>
+
+static bool are_float(const onnxd_tensor_type *types, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (types[i].dtype == ONNXD_UNDEFINED)
+            continue;
+        if (types[i].dtype != ONNXD_FLOAT)
+            return false;
+        for (int32_t d = 0; d < types[i].shape.rank; d++) {
+            if (types[i].shape.dims[d] == 0)
+                return false;
+        }
+    }
+    return true;
+}
+
+bool onnxd_onednn_takes(const onnxd_cpu_case *c)
+{
+    return c->runtime->dnnl != NULL && c->query->input_count <= ONNXD_DNNL_MAX_SOURCES &&
+           are_float(c->query->inputs, c->query->input_count) &&
+           are_float(c->outputs, c->query->output_count);
+}
+
+void onnxd_onednn_adopt(onnxd_cpu_kernel *kernel, onnxd_dnnl_op *op)
+{
+    snprintf(kernel->name, sizeof(kernel->name), "onednn:%s", onnxd_dnnl_op_implementation(op));
+    kernel->state = op;
+    kernel->base.implementation = kernel->name;
+    kernel->base.workspace_bytes = onnxd_dnnl_op_workspace_bytes(op);
+}
+
+onnxd_status *onnxd_onednn_enqueue(onnxd_cpu_kernel *kernel, const onnxd_kernel_args *args)
+{
+    const void *inputs[ONNXD_DNNL_MAX_SOURCES];
+    void *output = onnxd_tensor_view_data(&args->outputs[0]);
+    for (uint32_t i = 0; i < args->input_count; i++)
+        inputs[i] = onnxd_tensor_view_is_present(&args->inputs[i])
+                        ? onnxd_tensor_view_data(&args->inputs[i])
+                        : NULL;
+    return onnxd_dnnl_op_run(kernel->state, inputs, &output, args->workspace);
+}
+
+void onnxd_onednn_unmake(onnxd_cpu_kernel *kernel)
+{
+    onnxd_dnnl_op_destroy(kernel->state);
+    kernel->state = NULL;
+}

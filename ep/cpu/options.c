@@ -1,0 +1,52 @@
+#include "ep/options.h"
+
+#include "ep/cpu/internal.h"
+
+#define FIELD(name) offsetof(onnxd_cpu_options, name)
+#define TERABYTE 1099511627776.0
+
+static const onnxd_ep_option_def defs[] = {
+    {.key = "cpu.threads",
+     .kind = ONNXD_EP_OPTION_INT,
+     .offset = FIELD(threads),
+     .minimum = 0,
+     .maximum = 1024,
+     .help = "threads that one kernel may use; 0: as many CPUs as affinity and quota allow"},
+    {.key = "cpu.memory_limit_bytes",
+     .kind = ONNXD_EP_OPTION_INT,
+     .offset = FIELD(memory_limit_bytes),
+     .minimum = 0,
+     .maximum = 1024 * TERABYTE,
+     .help = "most bytes in buffers, cached ones included; 0: no limit"},
+    {.key = "cpu.memory_cache_bytes",
+     .kind = ONNXD_EP_OPTION_INT,
+     .offset = FIELD(memory_cache_bytes),
+     .minimum = 0,
+     .maximum = 1024 * TERABYTE,
+     .help = "released buffers beyond this go back to the system at once"},
+    {.key = "cpu.kernel_cache",
+     .kind = ONNXD_EP_OPTION_INT,
+     .offset = FIELD(kernel_cache),
+     .minimum = 0,
+     .maximum = 1048576,
+     .help = "kernels kept for reuse that no model holds"},
+    {.key = "cpu.onednn",
+     .kind = ONNXD_EP_OPTION_BOOL,
+     .offset = FIELD(uses_onednn),
+     .help = "whether oneDNN's kernels are used; false: the portable ones only"},
+    {.key = "cpu.winograd",
+     .kind = ONNXD_EP_OPTION_BOOL,
+     .offset = FIELD(uses_winograd),
+     .help = "whether convolutions may use Winograd's method where oneDNN offers it"},
+};
+
+onnxd_status *onnxd_cpu_options_parse(const onnxd_ep_config *config, onnxd_cpu_options *out_options)
+{
+    onnxd_cpu_options options = {.memory_cache_bytes = (int64_t)1 << 30,
+                                 .kernel_cache = 1024,
+                                 .uses_onednn = true,
+                                 .uses_winograd = true};
+    ONNXD_TRY(onnxd_ep_options_parse(defs, ONNXD_COUNT(defs), config, &options));
+    *out_options = options;
+    return NULL;
+}

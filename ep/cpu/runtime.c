@@ -1,0 +1,167 @@
+#include "base/alloc.h"
+#include "ep/cpu/internal.h"
+
+#include <string.h>
+
+onnxd_status *onnxd_cpu_runtime_create(const onnxd_op_registry *ops,
+                                       const onnxd_cpu_options *options,
+                                       onnxd_cpu_runtime **out_runtime)
+{
+    onnxd_cpu_runtime *runtime = onnxd_alloc_zero(1, sizeof(*runtime));
+    if (runtime == NULL)
+        return onnxd_error_out_of_memory("the CPU provider", sizeof(*runtime), UINT64_MAX);
+    runtime->ops = ops;
+    runtime->threads = options->threads > 0 ? (int)options->threads : onnxd_cpu_count_allowed();
+    runtime->uses_winograd = options->uses_winograd;
+    runtime->kernel_capacity = (size_t)options->kernel_cache;
+    runtime->references = 1;
+    onnxd_status *status = NULL;
+    if (options->uses_onednn)
+        status = onnxd_dnnl_create(runtime->threads, &runtime->dnnl);
+    if (status == NULL && pthread_mutex_init(&runtime->mutex, NULL) != 0)
+        status = onnxd_error(ONNXD_INTERNAL, "cannot make a mutex");
+    if (status != NULL)
+        goto fail;
+    *out_runtime = runtime;
+    return NULL;
+
+fail:
+    onnxd_dnnl_destroy(runtime->dnnl);
+    onnxd_free(runtime);
+    return status;
+}
+
+void onnxd_cpu_runtime_retain(onnxd_cpu_runtime *runtime)
+{
+    __atomic_add_fetch(&runtime->references, 1, __ATOMIC_RELAXED);
+}
+
+void onnxd_cpu_runtime_release(onnxd_cpu_runtime *runtime)
+{
+    if (runtime == NULL || __atomic_sub_fetch(&runtime->references, 1, __ATOMIC_ACQ_REL) != 0)
+        return;
+    onnxd_dnnl_destroy(runtime->dnnl);
+    pthread_mutex_destroy(&runtime->mutex);
+    onnxd_free(runtime);
+}
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+static void unused_remove(onnxd_cpu_runtime *runtime, onnxd_cpu_kernel *kernel)
+{
+    if (kernel->older != NULL)
+        kernel->older->younger = kernel->younger;
+    else
+        runtime->oldest = kernel->younger;
+    if (kernel->younger != NULL)
+        kernel->younger->older = kernel->older;
+    else
+        runtime->youngest = kernel->older;
+    kernel->older = kernel->younger = NULL;
+    runtime->unused_count--;
+}
+
+static void unused_add(onnxd_cpu_runtime *runtime, onnxd_cpu_kernel *kernel)
+{
+    kernel->older = runtime->youngest;
+    if (runtime->youngest != NULL)
+        runtime->youngest->younger = kernel;
+    else
+        runtime->oldest = kernel;
+    runtime->youngest = kernel;
+    runtime->unused_count++;
+}
+
+static void hide(onnxd_cpu_runtime *runtime, onnxd_cpu_kernel *kernel)
+{
+    if (kernel->previous != NULL)
+        kernel->previous->next = kernel->next;
+    else
+        runtime->kernels = kernel->next;
+    if (kernel->next != NULL)
+        kernel->next->previous = kernel->previous;
+    kernel->is_findable = false;
+}
+
+/* Takes the unused kernels beyond `capacity` out, linked by `older`; the caller destroys them
+ * without the lock. */
+static onnxd_cpu_kernel *evict_locked(onnxd_cpu_runtime *runtime, size_t capacity)
+{
+    onnxd_cpu_kernel *evicted = NULL;
+    while (runtime->unused_count > capacity) {
+        onnxd_cpu_kernel *kernel = runtime->oldest;
+        unused_remove(runtime, kernel);
+        hide(runtime, kernel);
+        kernel->older = evicted;
+        evicted = kernel;
+    }
+    return evicted;
+}
+
+static void destroy_all(onnxd_cpu_kernel *kernels)
+{
+    while (kernels != NULL) {
+        onnxd_cpu_kernel *next = kernels->older;
+        onnxd_cpu_kernel_destroy(kernels);
+        kernels = next;
+    }
+}
+
+/* ---- the cache ------------------------------------------------------------------------------- */
+
+onnxd_cpu_kernel *onnxd_cpu_runtime_find(onnxd_cpu_runtime *runtime, const void *key,
+                                         size_t key_bytes, uint64_t hash)
+{
+    pthread_mutex_lock(&runtime->mutex);
+    onnxd_cpu_kernel *kernel = runtime->kernels;
+    while (kernel != NULL && (kernel->hash != hash || kernel->key_bytes != key_bytes ||
+                              memcmp(kernel->key, key, key_bytes) != 0))
+        kernel = kernel->next;
+    if (kernel != NULL && kernel->holders++ == 0)
+        unused_remove(runtime, kernel);
+    pthread_mutex_unlock(&runtime->mutex);
+    return kernel;
+}
+
+void onnxd_cpu_runtime_add(onnxd_cpu_runtime *runtime, onnxd_cpu_kernel *kernel)
+{
+    pthread_mutex_lock(&runtime->mutex);
+    kernel->next = runtime->kernels;
+    if (runtime->kernels != NULL)
+        runtime->kernels->previous = kernel;
+    runtime->kernels = kernel;
+    kernel->is_findable = true;
+    pthread_mutex_unlock(&runtime->mutex);
+}
+
+void onnxd_cpu_runtime_put(onnxd_cpu_kernel *kernel)
+{
+    onnxd_cpu_runtime *runtime = kernel->runtime;
+    onnxd_cpu_kernel *ended = NULL;
+    pthread_mutex_lock(&runtime->mutex);
+    if (--kernel->holders == 0) {
+        if (kernel->is_findable && kernel->constants == NULL) {
+            unused_add(runtime, kernel);
+            ended = evict_locked(runtime, runtime->kernel_capacity);
+        } else {
+            if (kernel->is_findable)
+                hide(runtime, kernel);
+            kernel->older = NULL;
+            ended = kernel;
+        }
+    }
+    /* Kernels hold the runtime: it must outlive the unlock below. */
+    onnxd_cpu_runtime_retain(runtime);
+    pthread_mutex_unlock(&runtime->mutex);
+    destroy_all(ended);
+    onnxd_cpu_runtime_release(runtime);
+}
+
+void onnxd_cpu_runtime_close(onnxd_cpu_runtime *runtime)
+{
+    pthread_mutex_lock(&runtime->mutex);
+    runtime->kernel_capacity = 0;
+    onnxd_cpu_kernel *ended = evict_locked(runtime, 0);
+    pthread_mutex_unlock(&runtime->mutex);
+    destroy_all(ended);
+}
