@@ -1,0 +1,343 @@
+#include "model/run.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "tests/model/support.h"
+
+/* sim_ep claims what it can, so that the models really run there. */
+#define SIM_ALONE "sim;sim.memory_bytes=16777216"
+#define SPLIT                                                                                      \
+    "cpu;cpu.threads=1 sim;sim.memory_bytes=16777216;sim.unsupported_ops=Relu;"                    \
+    "sim.claim_ops=MatMul,Add"
+
+static const float mlp_input[] = {1, 2, 3, 4, -1, 0, 1, 2, 5, -6, 7, -8};
+
+/* The model of support_write_mlp(), by hand. All numbers are small integers: exact. */
+static void mlp_by_hand(const float *x, size_t rows, float *y)
+{
+    for (size_t r = 0; r < rows; r++) {
+        float hidden[8];
+        for (int j = 0; j < 8; j++) {
+            hidden[j] = (float)j - 4.0f;
+            for (int i = 0; i < 4; i++)
+                hidden[j] += x[r * 4 + (size_t)i] * ((float)((i * 8 + j) % 7) - 3.0f);
+            hidden[j] = hidden[j] > 0 ? hidden[j] : 0;
+        }
+        for (int k = 0; k < 3; k++) {
+            float sum = 0;
+            for (int j = 0; j < 8; j++)
+                sum += hidden[j] * ((float)((j * 3 + k) % 5) - 2.0f);
+            y[r * 3 + (size_t)k] = sum;
+        }
+    }
+}
+
+static void expect_mlp(const char *spec, uint32_t expected_stages)
+{
+    onnx_file file;
+    float expected[9];
+    onnxd_plan *plan;
+    onnxd_runtime *runtime = support_runtime(spec);
+    support_write_mlp(&file);
+    onnxd_model *model = support_load(runtime, &file, NULL);
+    mlp_by_hand(mlp_input, 3, expected);
+    const onnxd_tensor_view three = support_view(mlp_input, ONNXD_FLOAT, "3,4");
+    support_expect_floats(model, &three, 9, expected);
+    const onnxd_tensor_view one = support_view(mlp_input, ONNXD_FLOAT, "1,4");
+    support_expect_floats(model, &one, 3, expected);
+    support_expect_floats(model, &three, 9, expected);
+    support_ok(onnxd_model_prepare(model, &three, &plan));
+    cr_expect_eq(onnxd_plan_stage_count(plan), expected_stages);
+    onnxd_plan_release(plan);
+    onnxd_model_release(model);
+    onnxd_runtime_destroy(runtime);
+}
+
+Test(run, computes_on_the_cpu)
+{
+    expect_mlp("cpu;cpu.threads=1", 1);
+}
+
+Test(run, computes_on_a_device)
+{
+    expect_mlp(SIM_ALONE, 1);
+}
+
+Test(run, computes_when_split_over_both)
+{
+    expect_mlp(SPLIT, 3);
+}
+
+Test(run, computes_on_a_device_without_overlap)
+{
+    expect_mlp(SIM_ALONE ";sim.async=false", 1);
+}
+
+Test(run, uses_only_the_instance_asked_for)
+{
+    onnx_file file;
+    onnxd_plan *plan;
+    onnxd_runtime *runtime = support_runtime(SPLIT);
+    onnxd_model_options options = onnxd_model_options_default();
+    options.only_ep = "cpu_ep:0";
+    support_write_mlp(&file);
+    onnxd_model *model = support_load(runtime, &file, &options);
+    const onnxd_tensor_view input = support_view(mlp_input, ONNXD_FLOAT, "3,4");
+    support_ok(onnxd_model_prepare(model, &input, &plan));
+    cr_expect_eq(onnxd_plan_stage_count(plan), 1);
+    cr_expect_eq(onnxd_plan_stage_ep(plan, 0), 0);
+    onnxd_plan_release(plan);
+    onnxd_model_release(model);
+
+    onnxd_model *none;
+    options.only_ep = "sim_ep";
+    support_write_mlp(&file);
+    support_error(support_try_load(runtime, &file, &options, &none), ONNXD_NO_EP_FOR_OP, "Relu");
+    options.only_ep = "gpu";
+    support_write_mlp(&file);
+    support_error(support_try_load(runtime, &file, &options, &none), ONNXD_NOT_FOUND, "'gpu'");
+    onnxd_runtime_destroy(runtime);
+}
+
+/* ---- the steady state ---------------------------------------------------------------------- */
+
+static void run_once(onnxd_plan *plan, const onnxd_tensor_view *inputs)
+{
+    onnxd_run *run;
+    support_ok(onnxd_run_once(plan, inputs, &run));
+    onnxd_run_release(run);
+}
+
+static void expect_steady(const char *spec)
+{
+    onnx_file file;
+    onnxd_plan *plan;
+    onnxd_ep_stats before[2] = {{0}, {0}};
+    onnxd_runtime *runtime = support_runtime(spec);
+    support_write_mlp(&file);
+    onnxd_model *model = support_load(runtime, &file, NULL);
+    const onnxd_tensor_view input = support_view(mlp_input, ONNXD_FLOAT, "3,4");
+    support_ok(onnxd_model_prepare(model, &input, &plan));
+    for (int i = 0; i < 3; i++)
+        run_once(plan, &input);
+    const uint64_t allocations = onnxd_alloc_query().calls;
+    for (size_t i = 0; i < runtime->ep_count; i++)
+        before[i] = onnxd_ep_get_stats(runtime->eps[i]);
+    for (int i = 0; i < 50; i++)
+        run_once(plan, &input);
+    cr_expect_eq(onnxd_alloc_query().calls, allocations);
+    for (size_t i = 0; i < runtime->ep_count; i++) {
+        const onnxd_ep_stats after = onnxd_ep_get_stats(runtime->eps[i]);
+        cr_expect_eq(after.device_allocations, before[i].device_allocations);
+        cr_expect_eq(after.sync_calls, before[i].sync_calls);
+        cr_expect_eq(after.buffers_live, before[i].buffers_live);
+        cr_expect_eq(after.fences_live, before[i].fences_live);
+    }
+    cr_expect_eq(onnxd_pool_query(runtime->host_pool).in_use_bytes, 0);
+    onnxd_plan_release(plan);
+    onnxd_model_release(model);
+    for (size_t i = 0; i < runtime->ep_count; i++)
+        cr_expect_eq(onnxd_ep_get_stats(runtime->eps[i]).buffers_live, 0);
+    onnxd_runtime_destroy(runtime);
+}
+
+Test(run, allocates_nothing_in_a_steady_state_on_the_cpu)
+{
+    expect_steady("cpu;cpu.threads=1");
+}
+
+Test(run, allocates_nothing_in_a_steady_state_on_a_device)
+{
+    expect_steady(SIM_ALONE);
+}
+
+Test(run, allocates_nothing_in_a_steady_state_when_split)
+{
+    expect_steady(SPLIT);
+}
+
+/* ---- many shapes --------------------------------------------------------------------------- */
+
+Test(run, a_thousand_shapes_stay_within_the_bound)
+{
+    enum { CAPACITY = 16, SHAPES = 1000 };
+    static float data[4 * SHAPES];
+    onnx_file file;
+    char dims[32];
+    onnxd_plan *plan;
+    uint64_t live = 0;
+    onnxd_runtime *runtime = support_runtime("cpu;cpu.threads=1;cpu.kernel_cache=16");
+    onnxd_model_options options = onnxd_model_options_default();
+    options.plan_cache_capacity = CAPACITY;
+    support_write_mlp(&file);
+    onnxd_model *model = support_load(runtime, &file, &options);
+    for (int n = 1; n <= SHAPES; n++) {
+        snprintf(dims, sizeof(dims), "%d,4", n);
+        const onnxd_tensor_view input = support_view(data, ONNXD_FLOAT, dims);
+        support_ok(onnxd_model_prepare(model, &input, &plan));
+        run_once(plan, &input);
+        onnxd_plan_release(plan);
+        if (n == 4 * CAPACITY)
+            live = onnxd_alloc_query().live_count;
+    }
+    cr_expect_eq(onnxd_plan_cache_query(&model->plans).count, CAPACITY);
+    /* Live allocations do not grow with the number of shapes seen: the pool's blocks may differ by
+     * a few size classes, plans by none. */
+    cr_expect_leq(onnxd_alloc_query().live_count, live + 64);
+    onnxd_model_release(model);
+    onnxd_runtime_destroy(runtime);
+}
+
+Test(run, the_cache_keeps_what_was_used_last)
+{
+    static float data[4 * 8];
+    onnx_file file;
+    char dims[32];
+    onnxd_plan *plan, *first;
+    onnxd_runtime *runtime = support_runtime("cpu;cpu.threads=1");
+    onnxd_model_options options = onnxd_model_options_default();
+    options.plan_cache_capacity = 2;
+    support_write_mlp(&file);
+    onnxd_model *model = support_load(runtime, &file, &options);
+    const onnxd_tensor_view one = support_view(data, ONNXD_FLOAT, "1,4");
+    cr_expect_null(onnxd_model_find_plan(model, &one));
+    support_ok(onnxd_model_prepare(model, &one, &first));
+    for (int n = 2; n <= 5; n++) {
+        snprintf(dims, sizeof(dims), "%d,4", n);
+        const onnxd_tensor_view other = support_view(data, ONNXD_FLOAT, dims);
+        support_ok(onnxd_model_prepare(model, &other, &plan));
+        onnxd_plan_release(plan);
+        plan = onnxd_model_find_plan(model, &one);
+        cr_expect_eq(plan, first);
+        onnxd_plan_release(plan);
+    }
+    const onnxd_tensor_view two = support_view(data, ONNXD_FLOAT, "2,4");
+    cr_expect_null(onnxd_model_find_plan(model, &two));
+    onnxd_plan_release(first);
+    onnxd_model_release(model);
+    onnxd_runtime_destroy(runtime);
+}
+
+/* ---- bad input ----------------------------------------------------------------------------- */
+
+Test(run, refuses_inputs_that_do_not_fit)
+{
+    onnx_file file;
+    onnxd_plan *plan;
+    onnxd_run *run;
+    onnxd_runtime *runtime = support_runtime("cpu;cpu.threads=1");
+    onnxd_model_options options = onnxd_model_options_default();
+    options.max_tensor_bytes = 1024;
+    support_write_mlp(&file);
+    onnxd_model *model = support_load(runtime, &file, &options);
+
+    onnxd_tensor_view input = support_view(mlp_input, ONNXD_FLOAT, "3,5");
+    support_error(onnxd_model_prepare(model, &input, &plan), ONNXD_INVALID_ARGUMENT,
+                  "unexpected shape for input 'x' for model 'test'. Expected [-1,4], got [3,5]");
+    input = support_view(mlp_input, ONNXD_INT64, "1,4");
+    support_error(onnxd_model_prepare(model, &input, &plan), ONNXD_INVALID_ARGUMENT,
+                  "inference input 'x' data-type is 'INT64', but model 'test' expects 'FP32'");
+    input = support_view(mlp_input, ONNXD_FLOAT, "3,4");
+    input.strides[0] = 8;
+    support_error(onnxd_model_prepare(model, &input, &plan), ONNXD_INVALID_ARGUMENT,
+                  "not contiguous");
+    input = support_view(mlp_input, ONNXD_FLOAT, "1000,4");
+    support_error(onnxd_model_prepare(model, &input, &plan), ONNXD_RESOURCE_EXHAUSTED,
+                  "beyond the limit of 1024 bytes");
+    input = support_view(mlp_input, ONNXD_FLOAT, "3,4");
+    support_ok(onnxd_model_prepare(model, &input, &plan));
+    input = support_view(mlp_input, ONNXD_FLOAT, "2,4");
+    support_error(onnxd_run_acquire(plan, &input, &run), ONNXD_INVALID_ARGUMENT,
+                  "not what the plan was made for");
+    onnxd_plan_release(plan);
+    onnxd_model_release(model);
+    onnxd_runtime_destroy(runtime);
+}
+
+Test(run, takes_an_empty_batch)
+{
+    onnx_file file;
+    onnxd_runtime *runtime = support_runtime(SPLIT);
+    support_write_mlp(&file);
+    onnxd_model *model = support_load(runtime, &file, NULL);
+    const onnxd_tensor_view input = support_view(mlp_input, ONNXD_FLOAT, "0,4");
+    support_expect_floats(model, &input, 0, NULL);
+    onnxd_model_release(model);
+    onnxd_runtime_destroy(runtime);
+}
+
+/* ---- faults -------------------------------------------------------------------------------- */
+
+/* The nth copy or kernel after loading fails: that run does, with this code, and the next does not.
+ */
+static void expect_fault(const char *fault, onnxd_code code, const char *text)
+{
+    onnx_file file;
+    char spec[256];
+    float expected[9];
+    onnxd_plan *plan;
+    onnxd_run *run;
+    snprintf(spec, sizeof(spec), "%s;%s", SIM_ALONE, fault);
+    onnxd_runtime *runtime = support_runtime(spec);
+    support_write_mlp(&file);
+    onnxd_model *model = support_load(runtime, &file, NULL);
+    const onnxd_tensor_view input = support_view(mlp_input, ONNXD_FLOAT, "3,4");
+    support_ok(onnxd_model_prepare(model, &input, &plan));
+    support_error(onnxd_run_once(plan, &input, &run), code, text);
+    const onnxd_ep_stats stats = onnxd_ep_get_stats(runtime->eps[0]);
+    cr_expect_eq(stats.fences_live, 0);
+    onnxd_plan_release(plan);
+    mlp_by_hand(mlp_input, 3, expected);
+    support_expect_floats(model, &input, 9, expected);
+    onnxd_model_release(model);
+    onnxd_runtime_destroy(runtime);
+}
+
+/* Three weights are uploaded before the first run, which then uploads one input and downloads one
+ * output. */
+Test(run, survives_a_failed_upload)
+{
+    expect_fault("sim.fault_copy_at=4", ONNXD_INTERNAL, "simulated fault");
+}
+
+Test(run, survives_a_failed_download)
+{
+    expect_fault("sim.fault_copy_at=5", ONNXD_INTERNAL, "simulated fault");
+}
+
+Test(run, survives_a_failed_kernel)
+{
+    expect_fault("sim.fault_kernel_at=2", ONNXD_KERNEL_FAILED, "");
+}
+
+Test(run, survives_a_failed_allocation)
+{
+    expect_fault("sim.fault_alloc_at=4", ONNXD_OUT_OF_MEMORY, "");
+}
+
+Test(run, stops_between_kernels_when_cancelled)
+{
+    onnx_file file;
+    onnxd_plan *plan;
+    onnxd_run *run;
+    onnxd_fence fence;
+    atomic_bool cancelled;
+    atomic_init(&cancelled, true);
+    onnxd_runtime *runtime = support_runtime(SIM_ALONE);
+    support_write_mlp(&file);
+    onnxd_model *model = support_load(runtime, &file, NULL);
+    const onnxd_tensor_view input = support_view(mlp_input, ONNXD_FLOAT, "3,4");
+    support_ok(onnxd_model_prepare(model, &input, &plan));
+    support_ok(onnxd_run_acquire(plan, &input, &run));
+    support_error(onnxd_run_issue(run, 0, &cancelled, &fence), ONNXD_CANCELLED, "cancelled");
+    onnxd_run_release(run);
+    const onnxd_ep_stats stats = onnxd_ep_get_stats(runtime->eps[0]);
+    cr_expect_eq(stats.kernels_enqueued, 0);
+    cr_expect_eq(stats.fences_live, 0);
+    onnxd_plan_release(plan);
+    onnxd_model_release(model);
+    onnxd_runtime_destroy(runtime);
+}
