@@ -380,5 +380,9 @@ onnxd_status *onnxd_node_context(const onnxd_graph *graph, const onnxd_node *nod
     if (status == NULL)
         return NULL;
     char label[ONNXD_NODE_LABEL];
-    return onnxd_status_context(status, "%s", onnxd_node_label(graph, node, label, sizeof(label)));
+    onnxd_node_label(graph, node, label, sizeof(label));
+    /* Operators name their node themselves. */
+    if (strncmp(onnxd_status_message(status), label, strlen(label)) == 0)
+        return status;
+    return onnxd_status_context(status, "%s", label);
 }

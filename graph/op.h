@@ -98,7 +98,7 @@ struct onnxd_op_def {
     onnxd_status *(*compute)(const onnxd_compute *compute);
 
     /* Output 0 has the same bytes in the same order as input 0 (Reshape, Identity, ...): the
-     * executor may let both share memory instead of copying. */
+     * executor may let both share memory instead of copying, where the node has no other output. */
     bool is_view;
     /* The result is not a function of the inputs alone (random numbers): never folded. */
     bool is_nondeterministic;
