@@ -122,8 +122,8 @@ uint8_t onnxd_small_float_store(onnxd_dtype dtype, double value, const onnxd_rou
     unsigned largest = round_magnitude(f, f->largest);
     if (isnan(value) && f->has_nan)
         return nan_bits(f, sign);
-    if (isnan(value)) /* a format without NaN takes its largest number */
-        return (uint8_t)largest;
+    if (isnan(value)) /* a format without NaN takes negative zero, as ONNX's test data do */
+        return (uint8_t)(1u << width);
     bool saturates = rounding->saturates || !f->has_nan;
     unsigned bits = isinf(value) ? UINT32_MAX : round_magnitude(f, fmin(magnitude, 0x1p100));
     if (bits > largest) {
