@@ -134,16 +134,14 @@ bool onnxd_parse_f64(const char *text, size_t length, double *out)
     return true;
 }
 
-/* Narrows a correctly rounded double. That is a second rounding, which is wrong only if the first
- * one ended in the middle between two floats; false then, and for floats without full precision. */
+/* Narrows what convert_exactly() made, which is zero or between 1e-22 and 1e38, where floats have
+ * all their digits. This is a second rounding; it is wrong only if the first one ended in the
+ * middle between two floats, and false then. */
 static bool narrow(double value, float *out)
 {
     uint64_t bits;
     memcpy(&bits, &value, sizeof(bits));
-    uint64_t cut = bits & (((uint64_t)1 << 29) - 1);
-    double magnitude = fabs(value);
-    bool is_normal = magnitude >= 0x1p-126 && magnitude <= 0x1p127;
-    if (magnitude != 0.0 && (!is_normal || cut == (uint64_t)1 << 28))
+    if ((bits & (((uint64_t)1 << 29) - 1)) == (uint64_t)1 << 28)
         return false;
     *out = (float)value;
     return true;

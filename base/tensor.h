@@ -59,7 +59,8 @@ static inline bool onnxd_tensor_view_is_present(const onnxd_tensor_view *view)
 }
 /* Row-major without gaps; dimensions of extent 1 may have any stride. */
 bool onnxd_tensor_view_is_contiguous(const onnxd_tensor_view *view);
-/* The elements cover their range exactly once, in any order of dimensions. */
+/* The elements cover their range exactly once, in any order of dimensions, and the view starts at
+ * its lowest address: a dimension of extent above 1 that runs backwards is not dense. */
 bool onnxd_tensor_view_is_dense(const onnxd_tensor_view *view);
 static inline void *onnxd_tensor_view_data(const onnxd_tensor_view *view)
 {

@@ -365,6 +365,26 @@ Test(json_reader, refuses_everything_else)
     }
 }
 
+/* Strings are read by the word: no position in it may hide a byte that has to be seen. */
+Test(json_reader, every_byte_at_every_position)
+{
+    enum { LENGTH = 24 };
+    for (int byte = 0; byte < 256; byte++) {
+        bool plain = byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
+        for (size_t position = 1; position <= LENGTH; position++) {
+            char bytes[LENGTH + 2];
+            memset(bytes, 'a', sizeof(bytes));
+            bytes[position] = (char)byte;
+            bytes[0] = bytes[LENGTH + 1] = '"';
+            onnxd_status *status = read_all(bytes, sizeof(bytes), true);
+            if ((status == NULL) != plain)
+                cr_assert_fail("byte 0x%02x at %zu: %s", byte, position,
+                               onnxd_status_message(status));
+            onnxd_status_free(status);
+        }
+    }
+}
+
 /* Cutting a document that closes something leaves none, wherever it is cut. */
 Test(json_reader, refuses_every_prefix)
 {

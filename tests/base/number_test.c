@@ -237,6 +237,8 @@ Test(number, known_texts)
         "1e-330",
         "1e999999999999999999999",
         "1e-999999999999999999999",
+        "1e18446744073709551617",
+        "1e-18446744073709551617",
         "0.00000000000000000000000000000000000000000000001e47",
         "100000000000000000000000000000000000000000000000e-47",
         "8.5070592e37",
@@ -272,6 +274,19 @@ Test(number, very_long_texts)
     text[1] = '.';
     check_text(text);
     snprintf(text + LENGTH, 40, "e2990");
+    check_text(text);
+    /* Out of range although the exponent says the opposite, or says nothing. */
+    memset(text, '0', LENGTH);
+    text[1] = '.';
+    snprintf(text + LENGTH, 40, "1e100");
+    check_text(text);
+    text[LENGTH + 1] = '\0';
+    check_text(text);
+    memset(text, '0', LENGTH);
+    text[0] = '1';
+    snprintf(text + LENGTH, 40, "e-100");
+    check_text(text);
+    text[LENGTH] = '\0';
     check_text(text);
     /* Just above the middle between two floats, by the last of many digits. */
     memset(text, '0', LENGTH);
@@ -415,6 +430,21 @@ Test(number, halfway_cases)
         memcpy(text + length, "1", 2);
         check_text(text);
         snprintf(text, sizeof(text), "%.17g", nextafter(low + (high - low) / 2, 0));
+        check_text(text);
+    }
+}
+
+/* Texts that round to the middle between two floats as a double, without being it: a second
+ * rounding of the double goes wrong for half of them. */
+Test(number, no_double_rounding)
+{
+    uint64_t random = 18;
+    for (int i = 0; i < 20000; i++) {
+        float low = 8.0f + (float)random_below(&random, 1 << 20) * 0x1p-20f;
+        double middle = (double)low + 0x1p-21;
+        char text[64];
+        snprintf(text, sizeof(text), "%.15f", middle);
+        cr_assert_eq(strtod(text, NULL), middle);
         check_text(text);
     }
 }

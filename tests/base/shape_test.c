@@ -42,6 +42,11 @@ Test(shape, zero_hides_no_bad_dimension)
     check_count(shape_2(-1, 0), false, 0);
     check_count(shape_3(0, 3, INT64_MIN), false, 0);
     check_count(shape_3(0, 3, ONNXD_DIM_FROM_SYMBOL(4)), false, 0);
+    onnxd_shape shape = shape_3(7, 0, -1);
+    size_t count;
+    cr_assert_not(onnxd_shape_span(&shape, 0, 3, &count));
+    cr_assert_not(onnxd_shape_span(&shape, 1, 3, &count));
+    cr_assert(onnxd_shape_span(&shape, 0, 2, &count) && count == 0);
 }
 
 Test(shape, count_refuses_a_bad_rank)

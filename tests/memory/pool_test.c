@@ -2,7 +2,9 @@
 
 #include <criterion/criterion.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "memory/host_source.h"
@@ -19,6 +21,7 @@ typedef struct fake_source {
     size_t largest_freed;    /* of all */
     size_t last_freed_bytes; /* the order of frees */
     int calls;
+    bool slow_free;
 } fake_source;
 
 static onnxd_status *fake_alloc(void *self, size_t bytes, size_t alignment, void **out_data)
@@ -48,8 +51,11 @@ static onnxd_status *fake_alloc(void *self, size_t bytes, size_t alignment, void
 static void fake_free(void *self, void *data, size_t bytes)
 {
     fake_source *source = self;
-    pthread_mutex_lock(&source->mutex);
     cr_assert_not_null(data);
+    /* Leaves the processor to the others while the block is on its way. */
+    if (source->slow_free)
+        usleep(1);
+    pthread_mutex_lock(&source->mutex);
     source->live_bytes -= bytes;
     source->live_blocks--;
     source->last_freed_bytes = bytes;
@@ -440,6 +446,7 @@ static void run_threads(fake_source *source, size_t limit_bytes, bool may_fail)
 Test(pool, threads_keep_the_limit, .timeout = 120)
 {
     fake_source source = make_source();
+    source.slow_free = true;
     run_threads(&source, 100000, true);
 }
 
