@@ -18,18 +18,17 @@ static void write_entry(onnxd_strbuf *out, const char *left, const char *right)
     column = HELP_COLUMN;
     while (*right != '\0') {
         size_t word = strcspn(right, " ");
-        if (column + word > LINE_COLUMNS && column > HELP_COLUMN) {
+        bool is_first = column == HELP_COLUMN;
+        if (!is_first && column + 1 + word > LINE_COLUMNS) {
             onnxd_strbuf_printf(out, "\n%*s", HELP_COLUMN, "");
             column = HELP_COLUMN;
+        } else if (!is_first) {
+            onnxd_strbuf_puts(out, " ");
+            column++;
         }
         onnxd_strbuf_append(out, right, word);
         column += word;
-        right += word;
-        if (*right == ' ') {
-            onnxd_strbuf_puts(out, " ");
-            column++;
-            right++;
-        }
+        right += word + (right[word] == ' ');
     }
     onnxd_strbuf_puts(out, "\n");
 }

@@ -5,16 +5,8 @@
 
 #define MAX_TEXT_BYTES ((size_t)256 << 20)
 
-static bool has_static_inputs(const onnxd_model *model)
-{
-    for (uint32_t i = 0; i < onnxd_model_input_count(model); i++)
-        if (!onnxd_shape_is_static(&onnxd_model_input(model, i)->type.shape))
-            return false;
-    return true;
-}
-
-static onnxd_status *describe_plan(const onnxd_config *config, onnxd_model *model,
-                                   onnxd_strbuf *out)
+/* Makes the plan for the given shapes, which the model's description then includes. */
+static onnxd_status *prepare_plan(const onnxd_config *config, onnxd_model *model)
 {
     onnxd_tensor_list inputs = {0};
     onnxd_plan *plan = NULL;
@@ -22,10 +14,8 @@ static onnxd_status *describe_plan(const onnxd_config *config, onnxd_model *mode
 
     ONNXD_TRY(onnxd_generate_inputs(model, &generator, &inputs));
     onnxd_status *status = onnxd_model_prepare(model, inputs.views, &plan);
-    if (status == NULL) {
-        onnxd_plan_describe(plan, out);
+    if (status == NULL)
         onnxd_plan_release(plan);
-    }
     onnxd_tensor_list_deinit(&inputs);
     return status;
 }
@@ -37,17 +27,13 @@ int onnxd_command_inspect(const onnxd_invocation *invocation, const onnxd_config
 
     onnxd_strbuf_init(&text, MAX_TEXT_BYTES);
     onnxd_status *status = onnxd_session_open(config, invocation->positionals[0], 0, &session);
-    if (status == NULL) {
+    if (status == NULL && config->inputs_shapes[0] != NULL)
+        status = prepare_plan(config, session.model);
+    if (status == NULL)
         onnxd_model_describe(session.model, &text);
-        if (has_static_inputs(session.model) || config->inputs_shapes[0] != NULL)
-            status = describe_plan(config, session.model, &text);
-        else
-            onnxd_strbuf_puts(&text, "\nmemory plan: inputs have free dimensions, give their "
-                                     "shapes with --shape\n");
-    }
     if (status == NULL && text.failed)
         status = onnxd_error_out_of_memory("description", text.length, MAX_TEXT_BYTES);
-    if (text.data != NULL)
+    if (status == NULL)
         fputs(text.data, stdout);
     onnxd_strbuf_deinit(&text);
     onnxd_session_close(&session);

@@ -80,9 +80,9 @@ int onnxd_command_list_eps(const onnxd_invocation *invocation, const onnxd_confi
         const onnxd_ep_api *api = onnxd_provider_set_at(set, i);
         printf("%s %s\n", api->name, api->version);
         all_opened &= print_devices(config, set, api->name);
-        if (api->option_def_count != 0)
+        if (api->option_defs != NULL)
             printf("  options:\n");
-        for (size_t j = 0; j < api->option_def_count; j++)
+        for (size_t j = 0; api->option_defs != NULL && api->option_defs[j].key != NULL; j++)
             print_option(&api->option_defs[j]);
     }
     onnxd_provider_set_destroy(set);

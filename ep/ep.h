@@ -358,9 +358,9 @@ struct onnxd_ep_api {
     onnxd_status *(*save_context)(onnxd_ep *ep, onnxd_ep_context *out_context);
     onnxd_status *(*load_context)(onnxd_ep *ep, const onnxd_ep_context *context);
 
-    /* The options that initialize() knows (ep/options.h), for `onnxd list-eps`; may be empty. */
+    /* The options that initialize() knows (ep/options.h), for `onnxd list-eps`; ends with a NULL
+     * key. NULL: none. */
     const struct onnxd_ep_option_def *option_defs;
-    size_t option_def_count;
 };
 
 /* The one symbol that a provider's shared object exports for the daemon. */

@@ -100,6 +100,7 @@ static const onnxd_ep_api api = {
     .fence_record = onnxd_cpu_fence_record,
     .fence_release = onnxd_cpu_fence_release,
     .sync = onnxd_cpu_sync,
+    .option_defs = onnxd_cpu_option_defs,
 };
 
 const onnxd_ep_api *onnxd_cpu_ep_api(void)

@@ -20,6 +20,7 @@
 #include "ep/ep.h"
 #include "ep/fence_table.h"
 #include "ep/handle_table.h"
+#include "ep/options.h"
 #include "ep/worker_stream.h"
 #include "memory/pool.h"
 
@@ -35,6 +36,7 @@ typedef struct onnxd_cpu_options {
     bool uses_onednn, uses_winograd;
 } onnxd_cpu_options;
 
+extern const onnxd_ep_option_def onnxd_cpu_option_defs[]; /* ends with a NULL key */
 ONNXD_NODISCARD onnxd_status *onnxd_cpu_options_parse(const onnxd_ep_config *config,
                                                       onnxd_cpu_options *out_options);
 

@@ -5,7 +5,7 @@
 #define FIELD(name) offsetof(onnxd_cpu_options, name)
 #define TERABYTE 1099511627776.0
 
-static const onnxd_ep_option_def defs[] = {
+const onnxd_ep_option_def onnxd_cpu_option_defs[] = {
     {.key = "cpu.threads",
      .kind = ONNXD_EP_OPTION_INT,
      .offset = FIELD(threads),
@@ -38,6 +38,7 @@ static const onnxd_ep_option_def defs[] = {
      .kind = ONNXD_EP_OPTION_BOOL,
      .offset = FIELD(uses_winograd),
      .help = "whether convolutions may use Winograd's method where oneDNN offers it"},
+    {.key = NULL},
 };
 
 onnxd_status *onnxd_cpu_options_parse(const onnxd_ep_config *config, onnxd_cpu_options *out_options)
@@ -46,7 +47,8 @@ onnxd_status *onnxd_cpu_options_parse(const onnxd_ep_config *config, onnxd_cpu_o
                                  .kernel_cache = 1024,
                                  .uses_onednn = true,
                                  .uses_winograd = true};
-    ONNXD_TRY(onnxd_ep_options_parse(defs, ONNXD_COUNT(defs), config, &options));
+    ONNXD_TRY(onnxd_ep_options_parse(onnxd_cpu_option_defs, ONNXD_COUNT(onnxd_cpu_option_defs) - 1,
+                                     config, &options));
     *out_options = options;
     return NULL;
 }

@@ -113,6 +113,7 @@ static const onnxd_ep_api sim_api = {
     .fence_release = onnxd_sim_fence_release,
     .sync = onnxd_sim_sync,
     .claim_nodes = onnxd_sim_claim_nodes,
+    .option_defs = onnxd_sim_option_defs,
 };
 
 ONNXD_EXPORT const onnxd_ep_api *onnxd_ep_module(void);

@@ -13,7 +13,7 @@
 #define HOUR_US 3.6e9
 #define COUNT_MAX 1e15
 
-static const onnxd_ep_option_def option_defs[] = {
+const onnxd_ep_option_def onnxd_sim_option_defs[] = {
     OPTION("memory_bytes", INT, memory_bytes, 65536, 1099511627776.0, "size of the device memory"),
     OPTION("copy_bandwidth_bytes_per_s", INT, copy_bandwidth_bytes_per_s, 0, COUNT_MAX,
            "rate of each copy stream, 0 for no limit"),
@@ -35,6 +35,7 @@ static const onnxd_ep_option_def option_defs[] = {
            "comma-separated operators that it declines"),
     OPTION("claim_ops", STRING, claim_ops, 0, 0,
            "comma-separated operators that it takes whatever they cost"),
+    {.key = NULL},
 };
 
 static onnxd_status *own_string(const char **inout_text)
@@ -55,7 +56,8 @@ onnxd_status *onnxd_sim_options_init(const onnxd_ep_config *config, onnxd_sim_op
                                  .max_buffers = 65536,
                                  .unsupported_ops = "",
                                  .claim_ops = ""};
-    ONNXD_TRY(onnxd_ep_options_parse(option_defs, ONNXD_COUNT(option_defs), config, &options));
+    ONNXD_TRY(onnxd_ep_options_parse(onnxd_sim_option_defs, ONNXD_COUNT(onnxd_sim_option_defs) - 1,
+                                     config, &options));
     ONNXD_TRY(own_string(&options.unsupported_ops));
     onnxd_status *status = own_string(&options.claim_ops);
     if (status != NULL)

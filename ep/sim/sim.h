@@ -21,6 +21,7 @@
 #include "ep/ep.h"
 #include "ep/fence_table.h"
 #include "ep/handle_table.h"
+#include "ep/options.h"
 #include "ep/worker_stream.h"
 #include "memory/offset_allocator.h"
 #include "memory/pool.h"
@@ -40,6 +41,7 @@ typedef struct onnxd_sim_options {
     int64_t fault_copy_at, fault_kernel_at, fault_alloc_at; /* 0: never */
     const char *unsupported_ops, *claim_ops;                /* comma-separated */
 } onnxd_sim_options;
+extern const onnxd_ep_option_def onnxd_sim_option_defs[]; /* ends with a NULL key */
 
 /* The defaults, overwritten by `config`. The strings are copies: end them with deinit. */
 ONNXD_NODISCARD onnxd_status *onnxd_sim_options_init(const onnxd_ep_config *config,
