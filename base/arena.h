@@ -1,6 +1,6 @@
 /*
- * A bump arena: many small allocations that end together. It has a maximum from the start, keeps its
- * first block over a reset, and so allocates nothing in a steady state.
+ * A bump arena: many small allocations that end together. It has a maximum from the start, keeps
+ * its first block over a reset, and so allocates nothing in a steady state.
  *
  * Threads: one at a time.
  */

@@ -54,8 +54,7 @@ typedef uint32_t onnxd_dtype_set;
 
 #define ONNXD_SET_FLOATS                                                                           \
     (ONNXD_SET(FLOAT) | ONNXD_SET(DOUBLE) | ONNXD_SET(FLOAT16) | ONNXD_SET(BFLOAT16))
-#define ONNXD_SET_SIGNED                                                                           \
-    (ONNXD_SET(INT8) | ONNXD_SET(INT16) | ONNXD_SET(INT32) | ONNXD_SET(INT64))
+#define ONNXD_SET_SIGNED (ONNXD_SET(INT8) | ONNXD_SET(INT16) | ONNXD_SET(INT32) | ONNXD_SET(INT64))
 #define ONNXD_SET_UNSIGNED                                                                         \
     (ONNXD_SET(UINT8) | ONNXD_SET(UINT16) | ONNXD_SET(UINT32) | ONNXD_SET(UINT64))
 #define ONNXD_SET_INTEGERS (ONNXD_SET_SIGNED | ONNXD_SET_UNSIGNED)
@@ -64,9 +63,9 @@ typedef uint32_t onnxd_dtype_set;
 #define ONNXD_SET_PROTOCOL (ONNXD_SET_NUMBERS | ONNXD_SET(BOOL) | ONNXD_SET(STRING))
 /* Every type of at least one whole byte per element, strings included. */
 #define ONNXD_SET_WHOLE_BYTES                                                                      \
-    (ONNXD_SET_PROTOCOL | ONNXD_SET(COMPLEX64) | ONNXD_SET(COMPLEX128) |                           \
-     ONNXD_SET(FLOAT8E4M3FN) | ONNXD_SET(FLOAT8E4M3FNUZ) | ONNXD_SET(FLOAT8E5M2) |                 \
-     ONNXD_SET(FLOAT8E5M2FNUZ) | ONNXD_SET(FLOAT8E8M0))
+    (ONNXD_SET_PROTOCOL | ONNXD_SET(COMPLEX64) | ONNXD_SET(COMPLEX128) | ONNXD_SET(FLOAT8E4M3FN) | \
+     ONNXD_SET(FLOAT8E4M3FNUZ) | ONNXD_SET(FLOAT8E5M2) | ONNXD_SET(FLOAT8E5M2FNUZ) |               \
+     ONNXD_SET(FLOAT8E8M0))
 
 /* One element of a STRING tensor in host memory: bytes, not necessarily UTF-8, no NUL at the end.
  * The bytes are borrowed: from the request body, a model constant or the run's string arena. An

@@ -1,7 +1,7 @@
 /*
  * A strict JSON pull reader (RFC 8259) over a buffer that is already in memory. It builds nothing:
- * the caller asks for the next token and decodes it in place, so tensor data goes straight from text
- * to its destination. Iterative, nesting bounded, no allocation.
+ * the caller asks for the next token and decodes it in place, so tensor data goes straight from
+ * text to its destination. Iterative, nesting bounded, no allocation.
  *
  * Strictness: one document, nothing but white space after it, valid UTF-8, no raw control
  * characters, no lone surrogates, no leading zeros. The bare tokens NaN, Infinity and -Infinity are
@@ -49,16 +49,17 @@ typedef struct onnxd_json_reader {
     unsigned depth;
     unsigned max_depth; /* <= ONNXD_JSON_MAX_DEPTH */
     bool strict_numbers;
-    uint8_t state;                          /* private */
+    uint8_t state;                           /* private */
     uint8_t stack[ONNXD_JSON_MAX_DEPTH + 1]; /* private */
 } onnxd_json_reader;
 
 /* `text` is borrowed and must outlive the reader and its tokens. */
 void onnxd_json_init(onnxd_json_reader *reader, const char *text, size_t length);
-/* The next token; END again and again after the document. After an error the reader must not be used
- * again and *out holds nothing. */
+/* The next token; END again and again after the document. After an error the reader must not be
+ * used again and *out holds nothing. */
 ONNXD_NODISCARD onnxd_status *onnxd_json_next(onnxd_json_reader *reader, onnxd_json_token *out);
-/* Skips the value whose first token is `token` (a whole array or object), or the one behind a KEY. */
+/* Skips the value whose first token is `token` (a whole array or object), or the one behind a KEY.
+ */
 ONNXD_NODISCARD onnxd_status *onnxd_json_skip(onnxd_json_reader *reader,
                                               const onnxd_json_token *token);
 
@@ -72,8 +73,8 @@ void onnxd_json_decode(const onnxd_json_token *token, char *out);
 /* Line (from 1) of a byte offset, for messages about files. */
 size_t onnxd_json_line(const char *text, size_t length, size_t offset);
 
-/* Appends `text` as a JSON string body (quotes excluded) to buffer: at most 6 bytes for each byte of
- * input. Invalid UTF-8 becomes U+FFFD. Returns the bytes written. */
+/* Appends `text` as a JSON string body (quotes excluded) to buffer: at most 6 bytes for each byte
+ * of input. Invalid UTF-8 becomes U+FFFD. Returns the bytes written. */
 size_t onnxd_json_escape(char *buffer, const char *text, size_t length);
 
 #endif

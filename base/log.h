@@ -1,8 +1,9 @@
 /*
  * The log: one line per event, key=value, to standard error with systemd's priority prefixes when
- * the journal reads it. Lines go through a bounded ring and are written by a thread of their own, so
- * no caller ever waits for a disk or a pipe; when the ring is full the line is dropped and counted.
- * Control characters and invalid UTF-8 in values are escaped, so a client cannot forge a line.
+ * the journal reads it. Lines go through a bounded ring and are written by a thread of their own,
+ * so no caller ever waits for a disk or a pipe; when the ring is full the line is dropped and
+ * counted. Control characters and invalid UTF-8 in values are escaped, so a client cannot forge a
+ * line.
  *
  * Threads: any. Before onnxd_log_start() and after onnxd_log_stop() lines are written directly.
  */

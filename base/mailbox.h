@@ -1,6 +1,6 @@
 /*
- * Mailbox: the one way in which objects cross threads. Any thread posts an intrusive link; the owner
- * takes the whole list at once. Wake-ups coalesce, so the consumer must take all each time.
+ * Mailbox: the one way in which objects cross threads. Any thread posts an intrusive link; the
+ * owner takes the whole list at once. Wake-ups coalesce, so the consumer must take all each time.
  *
  * Threads: post from any thread; take by the consumer alone. `wake` is called by the posting thread
  * with no lock held and must not block (uv_async_send, a condition variable's signal).

@@ -111,10 +111,8 @@ static onnxd_status *map_descriptor(int descriptor, const char *path, uint64_t m
     void *mapping = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, descriptor, 0);
     if (mapping == MAP_FAILED)
         return open_error(path, errno);
-    *out_file = (onnxd_file){.data = mapping,
-                             .size = (size_t)size,
-                             .link_count = info.st_nlink,
-                             .mapping = mapping};
+    *out_file = (onnxd_file){
+        .data = mapping, .size = (size_t)size, .link_count = info.st_nlink, .mapping = mapping};
     return NULL;
 }
 

@@ -13,8 +13,9 @@
 
 #include "base/status.h"
 
-/* A read-only view of a regular file, mapped, so it takes no heap and shares the page cache. Whoever
- * shortens the file in place meanwhile makes later accesses fault; files are replaced by rename. */
+/* A read-only view of a regular file, mapped, so it takes no heap and shares the page cache.
+ * Whoever shortens the file in place meanwhile makes later accesses fault; files are replaced by
+ * rename. */
 typedef struct onnxd_file {
     const uint8_t *data;
     size_t size;

@@ -46,8 +46,8 @@ onnxd_shape onnxd_shape_from(int32_t rank, const int64_t *dims);
 bool onnxd_shape_is_static(const onnxd_shape *shape);
 /* Same rank and same dimension codes (a symbol equals only itself, unknown equals unknown). */
 bool onnxd_shape_equal(const onnxd_shape *a, const onnxd_shape *b);
-/* A static shape fits a declared one: same rank, every static dimension of `declared` equal. Unknown
- * rank admits everything. */
+/* A static shape fits a declared one: same rank, every static dimension of `declared` equal.
+ * Unknown rank admits everything. */
 bool onnxd_shape_admits(const onnxd_shape *declared, const onnxd_shape *actual);
 
 /* Number of elements of a static shape: all dimensions are validated before the product is made, so

@@ -72,9 +72,9 @@ ONNXD_NODISCARD onnxd_status *onnxd_error_v(onnxd_code code, const char *format,
 
 /* ONNXD_OUT_OF_MEMORY with both numbers, in bytes. `what` names the object that needed them.
  * available_bytes may be UINT64_MAX when the allocator cannot tell (the host heap). */
-ONNXD_NODISCARD onnxd_status *onnxd_error_out_of_memory(const char *what, uint64_t requested_bytes,
-                                                        uint64_t available_bytes)
-    ONNXD_RETURNS_NONNULL;
+ONNXD_NODISCARD onnxd_status *
+onnxd_error_out_of_memory(const char *what, uint64_t requested_bytes,
+                          uint64_t available_bytes) ONNXD_RETURNS_NONNULL;
 
 /* Puts "<formatted>: " before the message. Consumes `status` and returns its successor; NULL in,
  * NULL out. */

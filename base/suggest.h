@@ -10,8 +10,8 @@ typedef struct onnxd_suggest {
     size_t distance;
 } onnxd_suggest;
 
-/* Start with {.name = given}; offer every candidate; read `best`. Candidates further than a third of
- * their length (at least 2 edits) never become best. */
+/* Start with {.name = given}; offer every candidate; read `best`. Candidates further than a third
+ * of their length (at least 2 edits) never become best. */
 void onnxd_suggest_offer(onnxd_suggest *suggest, const char *candidate);
 
 #endif

@@ -37,10 +37,10 @@ typedef struct onnxd_tensor_type {
 } onnxd_tensor_type;
 
 /*
- * A borrowed view of tensor data on some device. The elements start at data + byte_offset and lie at
- * the given strides (in elements, may be negative). An absent optional input keeps its position as a
- * view with dtype UNDEFINED and data NULL. `data` is an address of `device`: only host code may
- * touch it, and only where the device is host-addressable.
+ * A borrowed view of tensor data on some device. The elements start at data + byte_offset and lie
+ * at the given strides (in elements, may be negative). An absent optional input keeps its position
+ * as a view with dtype UNDEFINED and data NULL. `data` is an address of `device`: only host code
+ * may touch it, and only where the device is host-addressable.
  */
 typedef struct onnxd_tensor_view {
     void *data;

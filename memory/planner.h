@@ -3,10 +3,10 @@
  * memory and knows no device.
  *
  * Two records whose [first_step, last_step] ranges intersect never share a byte, unless one names
- * the other as its alias. A record and its aliases, of which the chain may have several, are one block
- * that lives from the first step of any to the last step of any. The plan is deterministic, never
- * larger than the sum of all blocks, each rounded up to its alignment, and never smaller than the
- * peak: the largest sum of simultaneously live blocks.
+ * the other as its alias. A record and its aliases, of which the chain may have several, are one
+ * block that lives from the first step of any to the last step of any. The plan is deterministic,
+ * never larger than the sum of all blocks, each rounded up to its alignment, and never smaller than
+ * the peak: the largest sum of simultaneously live blocks.
  */
 #ifndef ONNXD_MEMORY_PLANNER_H
 #define ONNXD_MEMORY_PLANNER_H
@@ -28,10 +28,11 @@ typedef struct onnxd_plan_record {
     size_t offset;                  /* out */
 } onnxd_plan_record;
 
-/* Fills in every offset and the size of the arena in bytes; untouched on failure. O(n log n + n * live
+/* Fills in every offset and the size of the arena in bytes; untouched on failure. O(n log n + n *
+ * live
  * * log live).
- * Errors: INVALID_ARGUMENT (bad record, with its index), OUT_OF_MEMORY (also when the arena does not
- * fit size_t). */
+ * Errors: INVALID_ARGUMENT (bad record, with its index), OUT_OF_MEMORY (also when the arena does
+ * not fit size_t). */
 ONNXD_NODISCARD onnxd_status *onnxd_plan_memory(onnxd_plan_record *records, size_t count,
                                                 size_t *out_arena_bytes, size_t *out_peak_bytes);
 
