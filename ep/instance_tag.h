@@ -12,7 +12,7 @@
 
 #include "base/tensor.h"
 
-/* Unlike for any two of the last 255 instances of one device. Threads: any. */
+/* Never 0, and unlike for any two of the last 255 instances of one device. Threads: any. */
 uint16_t onnxd_instance_tag(onnxd_device_id device);
 
 #endif

@@ -1,0 +1,95 @@
+/* cpu_ep, linked in. */
+#include "ep/cpu/cpu_ep.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "support.h"
+
+/* ---- what the options do ------------------------------------------------------------------- */
+
+static double memory_size(onnxd_ep *ep)
+{
+    return (double)onnxd_ep_get_info(ep).memory_bytes;
+}
+
+/* How often the system is asked for memory that was released before. */
+static double repeated_allocations(onnxd_ep *ep)
+{
+    for (int i = 0; i < 10; i++) {
+        deallocate(ep, allocate(ep, 5000));
+        expect_ok(onnxd_ep_sync(ep));
+    }
+    return (double)onnxd_ep_get_stats(ep).device_allocations;
+}
+
+static void make_matmul(one_node *node)
+{
+    static const int64_t dims[] = {512, 512};
+    make_node(node, "MatMul", 13, 2, 1);
+    node->inputs[0] = node->inputs[1] = type_of(ONNXD_FLOAT, 2, dims);
+    cr_assert(resolve_node(node));
+    cr_assert(infer_node(node));
+}
+
+static double matmul_cost(onnxd_ep *ep)
+{
+    one_node node;
+    onnxd_kernel_match match;
+    make_matmul(&node);
+    onnxd_ep_supports_op(ep, &node.query, &match);
+    cr_assert(match.is_supported && match.cost.is_known, "%s", match.reason);
+    drop_node(&node);
+    return match.cost.compute_us;
+}
+
+static double uses_onednn(onnxd_ep *ep)
+{
+    one_node node;
+    onnxd_kernel *kernel = NULL;
+    make_matmul(&node);
+    expect_ok(onnxd_ep_get_kernel(ep, &node.query, &kernel));
+    double is_onednn = strncmp(kernel->implementation, "onednn", 6) == 0;
+    onnxd_kernel_release(kernel);
+    drop_node(&node);
+    return is_onednn;
+}
+
+/* Host allocations that stay behind a kernel that nobody holds. */
+static double kept_allocations(onnxd_ep *ep)
+{
+    double before = (double)onnxd_alloc_query().live_count;
+    for (int64_t length = 1; length <= 20; length++) {
+        one_node relu;
+        onnxd_kernel *kernel = NULL;
+        make_relu(&relu, length);
+        expect_ok(onnxd_ep_get_kernel(ep, &relu.query, &kernel));
+        onnxd_kernel_release(kernel);
+        drop_node(&relu);
+    }
+    return (double)onnxd_alloc_query().live_count - before;
+}
+
+static const option_effect effects[] = {
+    {"cpu.threads", "2", "1", matmul_cost, {NULL, NULL}},
+    {"cpu.memory_limit_bytes", "1048576", "2097152", memory_size, {NULL, NULL}},
+    {"cpu.memory_cache_bytes", "100000", "0", repeated_allocations, {NULL, NULL}},
+    {"cpu.kernel_cache", "0", "5", kept_allocations, {NULL, NULL}},
+    {"cpu.kernel_cache", "5", "15", kept_allocations, {NULL, NULL}},
+    {"cpu.onednn", "false", "true", uses_onednn, {NULL, NULL}},
+    {NULL, NULL, NULL, NULL, {NULL, NULL}},
+};
+
+static const skipped_test skips[] = {{NULL, NULL}};
+
+const conformance_provider_description conformance_provider = {
+    .name = "cpu_ep",
+    .device_type = ONNXD_DEVICE_CPU,
+    .load = onnxd_cpu_ep_api,
+    .runs_strings = true,
+    .wrong_key = "cpu.thread",
+    .nearest_key = "cpu.threads",
+    .limit_key = "cpu.memory_limit_bytes",
+    .effects = effects,
+    .skips = skips,
+};
