@@ -28,9 +28,8 @@ typedef struct onnxd_plan_record {
     size_t offset;                  /* out */
 } onnxd_plan_record;
 
-/* Fills in every offset and the size of the arena in bytes; untouched on failure. O(n log n + n *
- * live
- * * log live).
+/* Fills in every offset and the size of the arena in bytes; untouched on failure. Takes time in the
+ * order of n log n for n records, and for each the order of m log m, m being how many live with it.
  * Errors: INVALID_ARGUMENT (bad record, with its index), OUT_OF_MEMORY (also when the arena does
  * not fit size_t). */
 ONNXD_NODISCARD onnxd_status *onnxd_plan_memory(onnxd_plan_record *records, size_t count,
