@@ -1,0 +1,36 @@
+# The CPU server. Models are mounted at /models:
+#
+#   docker build -t onnxd .
+#   docker run --read-only --cap-drop ALL -p 8000:8000 -v "$PWD/models:/models:ro" onnxd
+FROM debian:12 AS build
+RUN apt-get update \
+    && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
+        build-essential cmake ninja-build pkg-config libuv1-dev node-llhttp libcjson-dev \
+        libdnnl-dev libprotobuf-c-dev protobuf-c-compiler libsystemd-dev libcriterion-dev python3 \
+    && rm -rf /var/lib/apt/lists/*
+WORKDIR /source
+COPY . .
+RUN cmake --preset release \
+    && cmake --build build/release --target onnxd -j "$(nproc)" \
+    && cmake --install build/release --prefix /usr --strip --component runtime
+
+FROM debian:12-slim
+RUN apt-get update \
+    && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
+        libuv1 libcjson1 libdnnl2 libprotobuf-c1 libsystemd0 libgomp1 \
+    && rm -rf /var/lib/apt/lists/* \
+    && mkdir /models
+COPY --from=build /usr/bin/onnxd /usr/bin/onnxd
+# Any numeric id will do: nothing is written.
+USER 65532:65532
+# Inside a container the loopback address would reach nobody. The grace lets Kubernetes take the pod
+# out of its endpoints before the listener closes.
+ENV ONNXD_HTTP_LISTEN=0.0.0.0:8000 \
+    ONNXD_MODELS_SOURCES=/models \
+    ONNXD_DAEMON_DRAIN_GRACE_MS=5000 \
+    ONNXD_DAEMON_DRAIN_TIMEOUT_MS=20000
+EXPOSE 8000
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["/usr/bin/onnxd", "healthcheck"]
+ENTRYPOINT ["/usr/bin/onnxd"]
+CMD ["serve"]

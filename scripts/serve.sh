@@ -1,0 +1,94 @@
+#!/bin/bash
+# Builds onnxd and serves the example model with the CPU provider. Usage: scripts/serve.sh [--smoke]
+# --smoke sends the example request, checks the answer and ends.
+set -euo pipefail
+root="$(cd "$(dirname "$0")/.." && pwd)"
+cd "$root"
+
+smoke=false
+case "${1:-}" in
+    "") ;;
+    --smoke) smoke=true ;;
+    *)
+        echo "usage: $0 [--smoke]" >&2
+        exit 64
+        ;;
+esac
+
+model=examples/digits/digits.onnx
+request="$root/examples/digits/request.json"
+expected_class=1 # the label of the image in the request
+
+onnxd="$(scripts/build.sh release)"
+log="$(mktemp)"
+server=
+stop() {
+    if [ -n "$server" ]; then
+        kill -TERM "$server" 2>/dev/null || true
+        wait "$server" || true
+    fi
+    rm -f "$log"
+}
+trap stop EXIT
+trap 'exit 130' INT TERM
+
+# start ADDRESS: in the background; returns 1 when the server has ended instead of listening.
+start() {
+    "$onnxd" serve "$model" --listen "$1" 2>"$log" &
+    server=$!
+    for _ in $(seq 300); do
+        address="$(sed -n 's/.*listening address=//p' "$log" | head -n 1)"
+        if [ -n "$address" ] && "$onnxd" healthcheck --url "$address" >/dev/null 2>&1; then
+            return 0
+        fi
+        if ! kill -0 "$server" 2>/dev/null; then
+            server=
+            return 1
+        fi
+        sleep 0.1
+    done
+    echo "the server did not become ready" >&2
+    return 1
+}
+
+if ! start 127.0.0.1:8000; then
+    cat "$log" >&2
+    if ! $smoke || ! grep -qi 'address already in use' "$log"; then
+        exit 1
+    fi
+    echo "port 8000 is taken, using a free one" >&2
+    start 127.0.0.1:0 || { cat "$log" >&2; exit 1; }
+fi
+
+echo "serving $model at http://$address, try:"
+echo
+echo "  curl -s http://$address/v2/models/digits/infer -d @$request"
+echo
+
+if ! $smoke; then
+    cat "$log" >&2
+    tail -n 0 -f "$log" --pid="$server" >&2 &
+    wait "$server"
+    exit
+fi
+
+answer="$(curl -sS --fail-with-body --max-time 10 "http://$address/v2/models/digits/infer" \
+    -d "@$request")"
+echo "$answer"
+# the index of the greatest of the numbers in "data"
+class="$(printf '%s' "$answer" | sed -n 's/.*"data":\[\([^]]*\)\].*/\1/p' | tr ',' '\n' |
+    awk 'NR == 1 || $1 + 0 > greatest { greatest = $1 + 0; at = NR - 1 } END { print at }')"
+if [ "$class" != "$expected_class" ]; then
+    echo "the model says class '$class', expected is $expected_class" >&2
+    exit 1
+fi
+kill -TERM "$server"
+code=0
+wait "$server" || code=$?
+server=
+if [ "$code" -ne 0 ]; then
+    cat "$log" >&2
+    echo "the server ended with $code after SIGTERM" >&2
+    exit 1
+fi
+echo "smoke test passed: class $class"
