@@ -40,6 +40,8 @@ struct onnxd_store {
     onnxd_reaper *reaper;
     onnxd_worker loader;
     atomic_bool is_stopping;
+    onnxd_scan first_scan; /* what start() saw, until the loader thread has taken it */
+    bool has_first_scan;
     pthread_mutex_t mutex;
     /* under the mutex */
     store_version **versions; /* by name, then version */
@@ -252,22 +254,35 @@ static onnxd_scan_options scan_options(const onnxd_store *store)
     };
 }
 
-static void scan_once(onnxd_store *store)
+static onnxd_status *take_scan(onnxd_store *store, onnxd_scan *out_scan)
 {
     const onnxd_scan_options options = scan_options(store);
+    if (!store->has_first_scan)
+        return onnxd_scan_sources(&options, out_scan);
+    *out_scan = store->first_scan;
+    store->has_first_scan = false;
+    return NULL;
+}
+
+static void load_all(onnxd_store *store, const onnxd_scan *scan)
+{
+    for (size_t i = 0; i < scan->count && !atomic_load(&store->is_stopping); i++)
+        if (needs_load(store->versions[i], &scan->items[i]))
+            load_version(store, store->versions[i], &scan->items[i]);
+}
+
+static void scan_once(onnxd_store *store)
+{
     onnxd_scan scan = {.items = NULL};
-    onnxd_status *status = onnxd_scan_sources(&options, &scan);
+    onnxd_status *status = take_scan(store, &scan);
     if (status == NULL)
         status = exchange(store, &scan);
-    if (status != NULL) {
+    if (status == NULL)
+        load_all(store, &scan);
+    else
         onnxd_log(ONNXD_LOG_ERROR, "model", "scan failed, what is loaded stays: reason=%s",
                   onnxd_status_message(status));
-        onnxd_status_free(status);
-    } else {
-        for (size_t i = 0; i < scan.count && !atomic_load(&store->is_stopping); i++)
-            if (needs_load(store->versions[i], &scan.items[i]))
-                load_version(store, store->versions[i], &scan.items[i]);
-    }
+    onnxd_status_free(status);
     onnxd_scan_deinit(&scan);
     pthread_mutex_lock(&store->mutex);
     const bool is_first = !store->is_loaded;
@@ -369,9 +384,8 @@ fail:
 onnxd_status *onnxd_store_start(onnxd_store *store)
 {
     const onnxd_scan_options options = scan_options(store);
-    onnxd_scan scan;
-    ONNXD_TRY(onnxd_scan_sources(&options, &scan));
-    onnxd_scan_deinit(&scan);
+    ONNXD_TRY(onnxd_scan_sources(&options, &store->first_scan));
+    store->has_first_scan = true;
     onnxd_reaper_order(store->reaper, ORDER_SCAN);
     return onnxd_worker_start(&store->loader, "onnxd-loader", loader_main, store);
 }
@@ -395,6 +409,8 @@ void onnxd_store_destroy(onnxd_store *store)
     if (store->reaper != NULL)
         onnxd_store_stop(store);
     onnxd_reaper_release(store->reaper);
+    if (store->has_first_scan)
+        onnxd_scan_deinit(&store->first_scan);
     free_sources(store->sources);
     onnxd_free(store->file_model_name);
     pthread_mutex_destroy(&store->mutex);
