@@ -34,15 +34,13 @@ static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *a
     return NULL;
 }
 
-/* Rows and columns of A or B as the product sees them. */
+/* Rows and columns of A or B as the product sees them; unknown ones are left as they are. */
 static onnxd_status *matrix_dims(const onnxd_infer *context, uint32_t index, bool is_transposed,
                                  int64_t *out_dims)
 {
     const onnxd_shape *shape = &context->inputs[index].shape;
-    if (shape->rank == ONNXD_RANK_UNKNOWN) {
-        out_dims[0] = out_dims[1] = ONNXD_DIM_UNKNOWN;
+    if (shape->rank == ONNXD_RANK_UNKNOWN)
         return NULL;
-    }
     if (shape->rank != 2)
         return onnxd_op_error(context->node, "input %" PRIu32 " has rank %" PRId32 ", allowed is 2",
                               index, shape->rank);
@@ -75,7 +73,8 @@ static onnxd_status *check_c(const onnxd_infer *context, const onnxd_shape *resu
 static onnxd_status *infer(onnxd_infer *context)
 {
     const onnxd_gemm_params *params = context->params;
-    int64_t a[2], b[2];
+    int64_t a[2] = {ONNXD_DIM_UNKNOWN, ONNXD_DIM_UNKNOWN};
+    int64_t b[2] = {ONNXD_DIM_UNKNOWN, ONNXD_DIM_UNKNOWN};
     ONNXD_TRY(matrix_dims(context, 0, params->transposes_a, a));
     ONNXD_TRY(matrix_dims(context, 1, params->transposes_b, b));
     if (onnxd_dim_is_static(a[1]) && onnxd_dim_is_static(b[0]) && a[1] != b[0])

@@ -118,26 +118,24 @@ typedef struct window_span {
     int64_t start, step, first, last;
 } window_span;
 
-/* The window of the output at (z, y, x); returns what an average divides by: the taps that lie in
- * the input, or with counts_pads in the padded input. */
-static double span_window(const onnxd_window_geometry *g, int64_t z, int64_t y, int64_t x,
-                          bool counts_pads, window_span *span)
+/* The taps of the window at `at` along dimension `axis`; returns how many an average counts: those
+ * that lie in the input, or with counts_pads in the padded input. */
+static double span_axis(const onnxd_window_geometry *g, int axis, int64_t at, bool counts_pads,
+                        window_span *span)
 {
-    const int64_t at[3] = {z, y, x};
-    double count = 1;
-    for (int i = 0; i < 3; i++) {
-        span[i].start = at[i] * g->stride[i] - g->pad_begin[i];
-        span[i].step = g->dilation[i];
-        onnxd_window_clip(span[i].start, g->kernel[i], g->dilation[i], g->in[i], &span[i].first,
-                          &span[i].last);
-        int64_t first = span[i].first, last = span[i].last;
-        if (counts_pads)
-            onnxd_window_clip(span[i].start + g->pad_begin[i], g->kernel[i], g->dilation[i],
-                              g->in[i] + g->pad_begin[i] + g->pad_end[i], &first, &last);
-        count *= (double)(last - first);
-    }
-    return count;
+    int64_t kernel = g->kernel[axis], dilation = g->dilation[axis];
+    span->start = at * g->stride[axis] - g->pad_begin[axis];
+    span->step = dilation;
+    onnxd_window_clip(span->start, kernel, dilation, g->in[axis], &span->first, &span->last);
+    int64_t first = span->first, last = span->last;
+    if (counts_pads)
+        onnxd_window_clip(span->start + g->pad_begin[axis], kernel, dilation,
+                          g->in[axis] + g->pad_begin[axis] + g->pad_end[axis], &first, &last);
+    return (double)(last - first);
 }
+
+/* Outputs averaged at a time. */
+#define POOL_RUN 64
 
 #define KERNEL_FILE "ops/pool_kernel.inc"
 #include "ops/for_floats.inc"

@@ -1,6 +1,6 @@
 /* Softmax and LogSoftmax: over a matrix below opset 13, along one axis from there on. */
 #include <inttypes.h>
-#include <math.h>
+#include <tgmath.h>
 
 #include "graph/attributes.h"
 #include "ops/nn.h"

@@ -138,12 +138,9 @@ extern const onnxd_cpu_implementation onnxd_cpu_onednn_gemm;
 extern const onnxd_cpu_implementation onnxd_cpu_onednn_matmul;
 extern const onnxd_cpu_implementation onnxd_cpu_onednn_softmax;
 extern const onnxd_cpu_implementation onnxd_cpu_onednn_lrn;
-extern const onnxd_cpu_implementation onnxd_cpu_onednn_batch_normalization;
 extern const onnxd_cpu_implementation onnxd_cpu_onednn_relu;
 extern const onnxd_cpu_implementation onnxd_cpu_onednn_add;
 extern const onnxd_cpu_implementation onnxd_cpu_onednn_multiply;
-extern const onnxd_cpu_implementation onnxd_cpu_onednn_sum;
-extern const onnxd_cpu_implementation onnxd_cpu_onednn_concat;
 
 struct onnxd_cpu_kernel {
     onnxd_kernel base;

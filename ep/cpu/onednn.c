@@ -2,6 +2,9 @@
 
 #include <stdio.h>
 
+/* No operator here takes more. */
+#define MAX_INPUTS 4
+
 static bool are_float(const onnxd_tensor_type *types, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -19,7 +22,7 @@ static bool are_float(const onnxd_tensor_type *types, uint32_t count)
 
 bool onnxd_onednn_takes(const onnxd_cpu_case *c)
 {
-    return c->runtime->dnnl != NULL && c->query->input_count <= ONNXD_DNNL_MAX_SOURCES &&
+    return c->runtime->dnnl != NULL && c->query->input_count <= MAX_INPUTS &&
            are_float(c->query->inputs, c->query->input_count) &&
            are_float(c->outputs, c->query->output_count);
 }
@@ -34,7 +37,7 @@ void onnxd_onednn_adopt(onnxd_cpu_kernel *kernel, onnxd_dnnl_op *op)
 
 onnxd_status *onnxd_onednn_enqueue(onnxd_cpu_kernel *kernel, const onnxd_kernel_args *args)
 {
-    const void *inputs[ONNXD_DNNL_MAX_SOURCES];
+    const void *inputs[MAX_INPUTS];
     void *output = onnxd_tensor_view_data(&args->outputs[0]);
     for (uint32_t i = 0; i < args->input_count; i++)
         inputs[i] = onnxd_tensor_view_is_present(&args->inputs[i])

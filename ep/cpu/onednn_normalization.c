@@ -1,4 +1,4 @@
-/* Softmax, LogSoftmax, LRN and BatchNormalization. */
+/* Softmax, LogSoftmax and LRN. */
 #include <string.h>
 
 #include "ep/cpu/onednn.h"
@@ -44,29 +44,6 @@ static onnxd_status *make_lrn(const onnxd_cpu_case *c, onnxd_cpu_kernel *kernel)
     return NULL;
 }
 
-static bool takes_batch_normalization(const onnxd_cpu_case *c)
-{
-    const onnxd_batch_normalization_params *params = c->node->params;
-    return onnxd_onednn_takes(c) && params->is_spatial && !params->is_training &&
-           c->query->inputs[0].shape.rank >= 2;
-}
-
-static onnxd_status *make_batch_normalization(const onnxd_cpu_case *c, onnxd_cpu_kernel *kernel)
-{
-    const onnxd_batch_normalization_params *params = kernel->node.params;
-    const onnxd_shape *input = &c->query->inputs[0].shape;
-    int64_t inner = 1;
-    for (int32_t i = 2; i < input->rank; i++)
-        inner *= input->dims[i];
-    onnxd_dnnl_op *op = NULL;
-    ONNXD_TRY(onnxd_dnnl_batch_normalization_create(c->runtime->dnnl, input->dims[0],
-                                                    input->dims[1], inner, params->epsilon, &op));
-    onnxd_onednn_adopt(kernel, op);
-    return NULL;
-}
-
 ONNXD_ONEDNN_IMPLEMENTATION(onnxd_cpu_onednn_softmax, takes_softmax, make_softmax,
                             ONNXD_ONEDNN_SIMPLE);
 ONNXD_ONEDNN_IMPLEMENTATION(onnxd_cpu_onednn_lrn, takes_lrn, make_lrn, ONNXD_ONEDNN_SIMPLE);
-ONNXD_ONEDNN_IMPLEMENTATION(onnxd_cpu_onednn_batch_normalization, takes_batch_normalization,
-                            make_batch_normalization, ONNXD_ONEDNN_SIMPLE);

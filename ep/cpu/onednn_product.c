@@ -42,7 +42,7 @@ static onnxd_status *make_gemm(const onnxd_cpu_case *c, onnxd_cpu_kernel *kernel
                                   .transposes_a = params->transposes_a,
                                   .transposes_b = params->transposes_b,
                                   .has_bias = onnxd_cpu_has_input(c, 2),
-                                  .b = onnxd_cpu_constant(c, 1)};
+                                  .b = params->transposes_a ? NULL : onnxd_cpu_constant(c, 1)};
     return make_product(c, &product, kernel);
 }
 

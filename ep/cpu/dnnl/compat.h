@@ -36,9 +36,9 @@ static inline onnxd_md_ref onnxd_md_get(const onnxd_md *md)
 
 dnnl_status_t onnxd_md_init_strided(onnxd_md *md, int rank, const dnnl_dims_t dims,
                                     dnnl_data_type_t type, const dnnl_dims_t strides);
-/* The layout is left to the primitive. */
-dnnl_status_t onnxd_md_init_any(onnxd_md *md, int rank, const dnnl_dims_t dims,
-                                dnnl_data_type_t type);
+/* dnnl_format_tag_any leaves the layout to the primitive. */
+dnnl_status_t onnxd_md_init_tagged(onnxd_md *md, int rank, const dnnl_dims_t dims,
+                                   dnnl_data_type_t type, dnnl_format_tag_t tag);
 dnnl_status_t onnxd_md_init_copy(onnxd_md *md, onnxd_md_ref source);
 void onnxd_md_deinit(onnxd_md *md);
 
@@ -58,27 +58,21 @@ dnnl_status_t onnxd_pd_pooling(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
 dnnl_status_t onnxd_pd_matmul(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, const onnxd_md *src,
                               const onnxd_md *weights, const onnxd_md *bias, const onnxd_md *dst,
                               const_dnnl_primitive_attr_t attr);
+/* weights: [columns, depth]. */
+dnnl_status_t onnxd_pd_inner_product(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                     const onnxd_md *src, const onnxd_md *weights,
+                                     const onnxd_md *bias, const onnxd_md *dst,
+                                     const_dnnl_primitive_attr_t attr);
 dnnl_status_t onnxd_pd_softmax(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                                dnnl_alg_kind_t algorithm, const onnxd_md *data, int axis,
                                const_dnnl_primitive_attr_t attr);
 dnnl_status_t onnxd_pd_lrn(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, const onnxd_md *data,
                            dnnl_dim_t size, float alpha, float beta, float bias,
                            const_dnnl_primitive_attr_t attr);
-dnnl_status_t onnxd_pd_batch_normalization(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
-                                           const onnxd_md *data, float epsilon, unsigned flags,
-                                           const_dnnl_primitive_attr_t attr);
 dnnl_status_t onnxd_pd_eltwise(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                                dnnl_alg_kind_t algorithm, const onnxd_md *data,
                                const_dnnl_primitive_attr_t attr);
 dnnl_status_t onnxd_pd_binary(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                               dnnl_alg_kind_t algorithm, const onnxd_md *data,
                               const_dnnl_primitive_attr_t attr);
-/* `count` sources; descriptors are given as an array of values. */
-dnnl_status_t onnxd_pd_sum(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, const onnxd_md *dst,
-                           int count, const float *scales, const onnxd_md *sources,
-                           const_dnnl_primitive_attr_t attr);
-dnnl_status_t onnxd_pd_concat(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, const onnxd_md *dst,
-                              int count, int axis, const onnxd_md *sources,
-                              const_dnnl_primitive_attr_t attr);
-
 #endif

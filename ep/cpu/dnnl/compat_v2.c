@@ -2,9 +2,6 @@
 
 #include "base/compiler.h"
 
-/* The array of values is handed over as an array of oneDNN's descriptors. */
-_Static_assert(sizeof(onnxd_md) == sizeof(dnnl_memory_desc_t), "onnxd_md wraps exactly one value");
-
 #define TRY(expression)                                                                            \
     do {                                                                                           \
         dnnl_status_t try_status = (expression);                                                   \
@@ -18,10 +15,10 @@ dnnl_status_t onnxd_md_init_strided(onnxd_md *md, int rank, const dnnl_dims_t di
     return dnnl_memory_desc_init_by_strides(&md->value, rank, dims, type, strides);
 }
 
-dnnl_status_t onnxd_md_init_any(onnxd_md *md, int rank, const dnnl_dims_t dims,
-                                dnnl_data_type_t type)
+dnnl_status_t onnxd_md_init_tagged(onnxd_md *md, int rank, const dnnl_dims_t dims,
+                                   dnnl_data_type_t type, dnnl_format_tag_t tag)
 {
-    return dnnl_memory_desc_init_by_tag(&md->value, rank, dims, type, dnnl_format_tag_any);
+    return dnnl_memory_desc_init_by_tag(&md->value, rank, dims, type, tag);
 }
 
 dnnl_status_t onnxd_md_init_copy(onnxd_md *md, onnxd_md_ref source)
@@ -69,6 +66,18 @@ dnnl_status_t onnxd_pd_matmul(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, c
     return dnnl_primitive_desc_create(pd, &desc, attr, engine, NULL);
 }
 
+dnnl_status_t onnxd_pd_inner_product(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                     const onnxd_md *src, const onnxd_md *weights,
+                                     const onnxd_md *bias, const onnxd_md *dst,
+                                     const_dnnl_primitive_attr_t attr)
+{
+    dnnl_inner_product_desc_t desc;
+    TRY(dnnl_inner_product_forward_desc_init(&desc, dnnl_forward_inference, &src->value,
+                                             &weights->value, bias != NULL ? &bias->value : NULL,
+                                             &dst->value));
+    return dnnl_primitive_desc_create(pd, &desc, attr, engine, NULL);
+}
+
 dnnl_status_t onnxd_pd_softmax(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                                dnnl_alg_kind_t algorithm, const onnxd_md *data, int axis,
                                const_dnnl_primitive_attr_t attr)
@@ -89,16 +98,6 @@ dnnl_status_t onnxd_pd_lrn(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, cons
     return dnnl_primitive_desc_create(pd, &desc, attr, engine, NULL);
 }
 
-dnnl_status_t onnxd_pd_batch_normalization(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
-                                           const onnxd_md *data, float epsilon, unsigned flags,
-                                           const_dnnl_primitive_attr_t attr)
-{
-    dnnl_batch_normalization_desc_t desc;
-    TRY(dnnl_batch_normalization_forward_desc_init(&desc, dnnl_forward_inference, &data->value,
-                                                   epsilon, flags));
-    return dnnl_primitive_desc_create(pd, &desc, attr, engine, NULL);
-}
-
 dnnl_status_t onnxd_pd_eltwise(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                                dnnl_alg_kind_t algorithm, const onnxd_md *data,
                                const_dnnl_primitive_attr_t attr)
@@ -116,20 +115,4 @@ dnnl_status_t onnxd_pd_binary(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
     dnnl_binary_desc_t desc;
     TRY(dnnl_binary_desc_init(&desc, algorithm, &data->value, &data->value, &data->value));
     return dnnl_primitive_desc_create(pd, &desc, attr, engine, NULL);
-}
-
-dnnl_status_t onnxd_pd_sum(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, const onnxd_md *dst,
-                           int count, const float *scales, const onnxd_md *sources,
-                           const_dnnl_primitive_attr_t attr)
-{
-    return dnnl_sum_primitive_desc_create(pd, &dst->value, count, scales, &sources[0].value, attr,
-                                          engine);
-}
-
-dnnl_status_t onnxd_pd_concat(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, const onnxd_md *dst,
-                              int count, int axis, const onnxd_md *sources,
-                              const_dnnl_primitive_attr_t attr)
-{
-    return dnnl_concat_primitive_desc_create(pd, &dst->value, count, axis, &sources[0].value, attr,
-                                             engine);
 }

@@ -1,18 +1,15 @@
 #include "ep/cpu/dnnl/compat.h"
 
-/* The array of values is handed over as an array of oneDNN's descriptors. */
-_Static_assert(sizeof(onnxd_md) == sizeof(dnnl_memory_desc_t), "onnxd_md wraps exactly one value");
-
 dnnl_status_t onnxd_md_init_strided(onnxd_md *md, int rank, const dnnl_dims_t dims,
                                     dnnl_data_type_t type, const dnnl_dims_t strides)
 {
     return dnnl_memory_desc_create_with_strides(&md->value, rank, dims, type, strides);
 }
 
-dnnl_status_t onnxd_md_init_any(onnxd_md *md, int rank, const dnnl_dims_t dims,
-                                dnnl_data_type_t type)
+dnnl_status_t onnxd_md_init_tagged(onnxd_md *md, int rank, const dnnl_dims_t dims,
+                                   dnnl_data_type_t type, dnnl_format_tag_t tag)
 {
-    return dnnl_memory_desc_create_with_tag(&md->value, rank, dims, type, dnnl_format_tag_any);
+    return dnnl_memory_desc_create_with_tag(&md->value, rank, dims, type, tag);
 }
 
 dnnl_status_t onnxd_md_init_copy(onnxd_md *md, onnxd_md_ref source)
@@ -56,6 +53,16 @@ dnnl_status_t onnxd_pd_matmul(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, c
                                              bias != NULL ? bias->value : NULL, dst->value, attr);
 }
 
+dnnl_status_t onnxd_pd_inner_product(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                     const onnxd_md *src, const onnxd_md *weights,
+                                     const onnxd_md *bias, const onnxd_md *dst,
+                                     const_dnnl_primitive_attr_t attr)
+{
+    return dnnl_inner_product_forward_primitive_desc_create(
+        pd, engine, dnnl_forward_inference, src->value, weights->value,
+        bias != NULL ? bias->value : NULL, dst->value, attr);
+}
+
 dnnl_status_t onnxd_pd_softmax(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                                dnnl_alg_kind_t algorithm, const onnxd_md *data, int axis,
                                const_dnnl_primitive_attr_t attr)
@@ -73,14 +80,6 @@ dnnl_status_t onnxd_pd_lrn(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, cons
                                                   data->value, size, alpha, beta, bias, attr);
 }
 
-dnnl_status_t onnxd_pd_batch_normalization(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
-                                           const onnxd_md *data, float epsilon, unsigned flags,
-                                           const_dnnl_primitive_attr_t attr)
-{
-    return dnnl_batch_normalization_forward_primitive_desc_create(
-        pd, engine, dnnl_forward_inference, data->value, data->value, epsilon, flags, attr);
-}
-
 dnnl_status_t onnxd_pd_eltwise(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                                dnnl_alg_kind_t algorithm, const onnxd_md *data,
                                const_dnnl_primitive_attr_t attr)
@@ -95,22 +94,4 @@ dnnl_status_t onnxd_pd_binary(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
 {
     return dnnl_binary_primitive_desc_create(pd, engine, algorithm, data->value, data->value,
                                              data->value, attr);
-}
-
-dnnl_status_t onnxd_pd_sum(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, const onnxd_md *dst,
-                           int count, const float *scales, const onnxd_md *sources,
-                           const_dnnl_primitive_attr_t attr)
-{
-    return dnnl_sum_primitive_desc_create(pd, engine, dst->value, count, scales,
-                                          (const const_dnnl_memory_desc_t *)&sources[0].value,
-                                          attr);
-}
-
-dnnl_status_t onnxd_pd_concat(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, const onnxd_md *dst,
-                              int count, int axis, const onnxd_md *sources,
-                              const_dnnl_primitive_attr_t attr)
-{
-    return dnnl_concat_primitive_desc_create(pd, engine, dst->value, count, axis,
-                                             (const const_dnnl_memory_desc_t *)&sources[0].value,
-                                             attr);
 }

@@ -33,9 +33,10 @@ static onnxd_status *layouts_init(layouts *l, const onnxd_dnnl_convolution *c)
     ONNXD_TRY(onnxd_md_plain(&l->src, rank, src));
     ONNXD_TRY(onnxd_md_plain(&l->dst, rank, dst));
     ONNXD_TRY(onnxd_md_plain(&l->weights, rank + 1 - skipped, weights + skipped));
-    ONNXD_TRY(onnxd_md_any(&l->any_src, rank, src));
-    ONNXD_TRY(onnxd_md_any(&l->any_dst, rank, dst));
-    ONNXD_TRY(onnxd_md_any(&l->any_weights, rank + 1 - skipped, weights + skipped));
+    ONNXD_TRY(onnxd_md_tagged(&l->any_src, rank, src, dnnl_format_tag_any));
+    ONNXD_TRY(onnxd_md_tagged(&l->any_dst, rank, dst, dnnl_format_tag_any));
+    ONNXD_TRY(onnxd_md_tagged(&l->any_weights, rank + 1 - skipped, weights + skipped,
+                              dnnl_format_tag_any));
     return onnxd_md_plain(&l->bias, 1, &c->maps);
 }
 
@@ -57,7 +58,7 @@ static dnnl_status_t choose(onnxd_dnnl *dnnl, const onnxd_dnnl_convolution *c, c
 static onnxd_status *assemble(onnxd_dnnl_op *op, const onnxd_dnnl_convolution *c, const layouts *l,
                               const_dnnl_primitive_desc_t pd)
 {
-    onnxd_md_ref dst_md = onnxd_pd_md(pd, DNNL_ARG_DST), plain_md = onnxd_md_get(&l->dst);
+    onnxd_md_ref dst_md = onnxd_pd_md(pd, DNNL_ARG_DST);
     onnxd_md_ref weights_md = onnxd_pd_md(pd, DNNL_ARG_WEIGHTS);
     dnnl_memory_t output = NULL;
     dnnl_exec_arg_t args[4] = {{.arg = DNNL_ARG_SRC}, {.arg = DNNL_ARG_WEIGHTS}};
@@ -74,15 +75,11 @@ static onnxd_status *assemble(onnxd_dnnl_op *op, const onnxd_dnnl_convolution *c
         ONNXD_TRY(onnxd_dnnl_op_add_external(op, ONNXD_DNNL_INPUT, 2, onnxd_md_get(&l->bias),
                                              &args[count++].memory));
     }
-    ONNXD_TRY(onnxd_dnnl_op_add_external(op, ONNXD_DNNL_OUTPUT, 0, plain_md, &output));
-    bool is_plain = dnnl_memory_desc_equal(dst_md, plain_md) != 0;
     args[count].arg = DNNL_ARG_DST;
-    args[count].memory = output;
-    if (!is_plain)
-        ONNXD_TRY(onnxd_dnnl_op_add_scratch(op, dst_md, &args[count].memory));
+    ONNXD_TRY(onnxd_dnnl_op_add_output(op, 0, &l->dst, dst_md, &output, &args[count].memory));
     dnnl_memory_t result = args[count++].memory;
     ONNXD_TRY(onnxd_dnnl_op_add_step(op, pd, args, count));
-    return is_plain ? NULL : onnxd_dnnl_op_add_reorder(op, dst_md, result, plain_md, output);
+    return onnxd_dnnl_op_finish_output(op, &l->dst, output, dst_md, result);
 }
 
 onnxd_status *onnxd_dnnl_convolution_create(onnxd_dnnl *dnnl,

@@ -43,12 +43,12 @@ onnxd_status *onnxd_md_plain(onnxd_md *md, int rank, const int64_t *dims)
                             "this shape");
 }
 
-onnxd_status *onnxd_md_any(onnxd_md *md, int rank, const int64_t *dims)
+onnxd_status *onnxd_md_tagged(onnxd_md *md, int rank, const int64_t *dims, dnnl_format_tag_t tag)
 {
     dnnl_dims_t extents = {0};
     for (int i = 0; i < rank; i++)
         extents[i] = dims[i];
-    return onnxd_dnnl_error(onnxd_md_init_any(md, rank, extents, dnnl_f32), "this shape");
+    return onnxd_dnnl_error(onnxd_md_init_tagged(md, rank, extents, dnnl_f32, tag), "this shape");
 }
 
 onnxd_md_ref onnxd_pd_md(const_dnnl_primitive_desc_t pd, int argument)
@@ -148,6 +148,30 @@ onnxd_status *onnxd_dnnl_op_add_input(onnxd_dnnl_op *op, size_t index, const onn
     return NULL;
 }
 
+onnxd_status *onnxd_dnnl_op_add_output(onnxd_dnnl_op *op, size_t index, const onnxd_md *given,
+                                       onnxd_md_ref written, dnnl_memory_t *out_output,
+                                       dnnl_memory_t *out_result)
+{
+    dnnl_memory_t output = NULL, result = NULL;
+    ONNXD_TRY(
+        onnxd_dnnl_op_add_external(op, ONNXD_DNNL_OUTPUT, index, onnxd_md_get(given), &output));
+    result = output;
+    if (!dnnl_memory_desc_equal(onnxd_md_get(given), written))
+        ONNXD_TRY(onnxd_dnnl_op_add_scratch(op, written, &result));
+    *out_output = output;
+    *out_result = result;
+    return NULL;
+}
+
+onnxd_status *onnxd_dnnl_op_finish_output(onnxd_dnnl_op *op, const onnxd_md *given,
+                                          dnnl_memory_t output, onnxd_md_ref written,
+                                          dnnl_memory_t result)
+{
+    if (output == result)
+        return NULL;
+    return onnxd_dnnl_op_add_reorder(op, written, result, onnxd_md_get(given), output);
+}
+
 onnxd_status *onnxd_dnnl_op_add_constant(onnxd_dnnl_op *op, const onnxd_tensor *tensor,
                                          const onnxd_md *given, onnxd_md_ref wanted,
                                          dnnl_memory_t *out_memory)
@@ -163,7 +187,7 @@ onnxd_status *onnxd_dnnl_op_add_constant(onnxd_dnnl_op *op, const onnxd_tensor *
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-/* Names the op after its first primitive that is no reorder. oneDNN's own reference code is slower
+/* Names the op after its first primitive that is no reorder. oneDNN's unoptimised code is slower
  * than the portable kernels, and so refused. */
 static onnxd_status *name_op(onnxd_dnnl_op *op, const_dnnl_primitive_desc_t pd)
 {
@@ -174,8 +198,8 @@ static onnxd_status *name_op(onnxd_dnnl_op *op, const_dnnl_primitive_desc_t pd)
         return NULL;
     if (dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &info) != dnnl_success)
         return NULL;
-    if (strstr(info, "ref") != NULL)
-        return onnxd_error(ONNXD_UNIMPLEMENTED, "oneDNN has reference code only");
+    if (strstr(info, "ref") != NULL || strstr(info, "simple") != NULL)
+        return onnxd_error(ONNXD_UNIMPLEMENTED, "oneDNN has unoptimised code only");
     size_t length = strnlen(info, sizeof(op->implementation) - 1);
     memcpy(op->implementation, info, length);
     op->implementation[length] = '\0';
@@ -226,7 +250,7 @@ onnxd_status *onnxd_dnnl_op_finish_plain(onnxd_dnnl *dnnl, dnnl_primitive_desc_t
                                          size_t count, const onnxd_md *dst, onnxd_dnnl_op **out_op)
 {
     onnxd_dnnl_op *op = NULL;
-    dnnl_exec_arg_t args[ONNXD_DNNL_MAX_SOURCES + 1];
+    dnnl_exec_arg_t args[ONNXD_DNNL_MAX_MEMORIES];
     onnxd_status *status = onnxd_dnnl_op_create(dnnl, &op);
     if (status != NULL)
         goto fail;

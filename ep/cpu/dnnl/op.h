@@ -20,7 +20,8 @@ void onnxd_dnnl_enter(const onnxd_dnnl *dnnl);
 
 /* Row-major FLOAT. */
 ONNXD_NODISCARD onnxd_status *onnxd_md_plain(onnxd_md *md, int rank, const int64_t *dims);
-ONNXD_NODISCARD onnxd_status *onnxd_md_any(onnxd_md *md, int rank, const int64_t *dims);
+ONNXD_NODISCARD onnxd_status *onnxd_md_tagged(onnxd_md *md, int rank, const int64_t *dims,
+                                              dnnl_format_tag_t tag);
 
 /* A tensor's data in the layout `to`, made from `from` once and shared while anybody holds it. */
 ONNXD_NODISCARD onnxd_status *onnxd_dnnl_packed_acquire(onnxd_dnnl *dnnl,
@@ -39,7 +40,7 @@ typedef enum onnxd_dnnl_place {
 } onnxd_dnnl_place;
 
 #define ONNXD_DNNL_MAX_STEPS 6
-#define ONNXD_DNNL_MAX_MEMORIES (ONNXD_DNNL_MAX_SOURCES + 8)
+#define ONNXD_DNNL_MAX_MEMORIES 16
 
 ONNXD_NODISCARD onnxd_status *onnxd_dnnl_op_create(onnxd_dnnl *dnnl, onnxd_dnnl_op **out_op);
 /* Input or output number `index` of the op. */
@@ -53,13 +54,25 @@ ONNXD_NODISCARD onnxd_status *onnxd_dnnl_op_add_scratch(onnxd_dnnl_op *op, onnxd
 ONNXD_NODISCARD onnxd_status *onnxd_dnnl_op_add_input(onnxd_dnnl_op *op, size_t index,
                                                       const onnxd_md *given, onnxd_md_ref wanted,
                                                       dnnl_memory_t *out_memory);
+/* Output `index`, lying as `given`, that a step will write in the layout `written`: `out_result` is
+ * the output itself, or room for onnxd_dnnl_op_finish_output() to copy from. */
+ONNXD_NODISCARD onnxd_status *onnxd_dnnl_op_add_output(onnxd_dnnl_op *op, size_t index,
+                                                       const onnxd_md *given, onnxd_md_ref written,
+                                                       dnnl_memory_t *out_output,
+                                                       dnnl_memory_t *out_result);
+/* To be called after the step; does nothing when both are one. */
+ONNXD_NODISCARD onnxd_status *onnxd_dnnl_op_finish_output(onnxd_dnnl_op *op, const onnxd_md *given,
+                                                          dnnl_memory_t output,
+                                                          onnxd_md_ref written,
+                                                          dnnl_memory_t result);
 /* A constant, lying as `given`, in the layout `wanted`: itself, or its packed form. */
 ONNXD_NODISCARD onnxd_status *onnxd_dnnl_op_add_constant(onnxd_dnnl_op *op,
                                                          const onnxd_tensor *tensor,
                                                          const onnxd_md *given, onnxd_md_ref wanted,
                                                          dnnl_memory_t *out_memory);
 /* Makes the primitive and runs it on `args` (at most ONNXD_DNNL_MAX_MEMORIES) as the next step,
- * giving it scratch memory. The first step that is no reorder names the op. */
+ * giving it scratch memory. The first step that is no reorder names the op; UNIMPLEMENTED when that
+ * is oneDNN's unoptimised code. */
 ONNXD_NODISCARD onnxd_status *onnxd_dnnl_op_add_step(onnxd_dnnl_op *op,
                                                      const_dnnl_primitive_desc_t pd,
                                                      const dnnl_exec_arg_t *args, int arg_count);

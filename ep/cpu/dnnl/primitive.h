@@ -15,7 +15,8 @@
  *
  * Threads: makers from any thread; run on the device's thread. Both set the calling thread's OpenMP
  * team to the context's size, since oneDNN splits work by it when an op is made.
- * Errors: UNIMPLEMENTED when oneDNN has nothing for these shapes; OUT_OF_MEMORY; KERNEL_FAILED.
+ * Errors: UNIMPLEMENTED when oneDNN has no optimised code for these shapes; OUT_OF_MEMORY;
+ * KERNEL_FAILED.
  */
 #ifndef ONNXD_EP_CPU_DNNL_PRIMITIVE_H
 #define ONNXD_EP_CPU_DNNL_PRIMITIVE_H
@@ -26,9 +27,6 @@ typedef struct onnxd_dnnl onnxd_dnnl;
 typedef struct onnxd_dnnl_op onnxd_dnnl_op;
 
 #define ONNXD_DNNL_MAX_RANK 12
-/* Sources of one sum or concatenation. */
-#define ONNXD_DNNL_MAX_SOURCES 64
-
 /* `threads` >= 1: the size of the OpenMP team. */
 ONNXD_NODISCARD onnxd_status *onnxd_dnnl_create(int threads, onnxd_dnnl **out_dnnl);
 /* No op may be left. NULL is fine. */
@@ -85,7 +83,8 @@ typedef struct onnxd_dnnl_product {
     int64_t rows, depth, columns;
     bool transposes_a, transposes_b; /* the matrix lies transposed in memory */
     bool has_bias;                   /* one value per column; only without batch */
-    const onnxd_tensor *b;           /* constant, or NULL; only without batch */
+    const onnxd_tensor *b;           /* constant, or NULL; only without batch and
+                                       transposes_a */
 } onnxd_dnnl_product;
 ONNXD_NODISCARD onnxd_status *onnxd_dnnl_product_create(onnxd_dnnl *dnnl,
                                                         const onnxd_dnnl_product *product,
@@ -106,12 +105,6 @@ typedef struct onnxd_dnnl_lrn {
 ONNXD_NODISCARD onnxd_status *onnxd_dnnl_lrn_create(onnxd_dnnl *dnnl, const onnxd_dnnl_lrn *lrn,
                                                     onnxd_dnnl_op **out_op);
 
-/* Source [batch, channels, inner]. inputs: source, scale, shift, mean, variance. */
-ONNXD_NODISCARD onnxd_status *onnxd_dnnl_batch_normalization_create(onnxd_dnnl *dnnl, int64_t batch,
-                                                                    int64_t channels, int64_t inner,
-                                                                    float epsilon,
-                                                                    onnxd_dnnl_op **out_op);
-
 typedef enum onnxd_dnnl_elementwise {
     ONNXD_DNNL_RELU, /* inputs: source */
     ONNXD_DNNL_ADD,  /* inputs: two sources */
@@ -120,15 +113,5 @@ typedef enum onnxd_dnnl_elementwise {
 ONNXD_NODISCARD onnxd_status *onnxd_dnnl_elementwise_create(onnxd_dnnl *dnnl,
                                                             onnxd_dnnl_elementwise kind,
                                                             int64_t count, onnxd_dnnl_op **out_op);
-
-/* inputs: source_count sources of `count` elements. */
-ONNXD_NODISCARD onnxd_status *onnxd_dnnl_sum_create(onnxd_dnnl *dnnl, int64_t count,
-                                                    int source_count, onnxd_dnnl_op **out_op);
-
-/* inputs: source_count sources [outer, lengths[i], inner], joined along the middle dimension. */
-ONNXD_NODISCARD onnxd_status *onnxd_dnnl_concat_create(onnxd_dnnl *dnnl, int64_t outer,
-                                                       int64_t inner, int source_count,
-                                                       const int64_t *lengths,
-                                                       onnxd_dnnl_op **out_op);
 
 #endif

@@ -1,4 +1,5 @@
-/* The portable kernels and oneDNN's agree on random shapes, in every floating type. */
+/* The portable kernels and the ones that the provider prefers agree on random shapes, and the
+ * portable ones with themselves in every floating type. */
 #include <string.h>
 
 #include <criterion/criterion.h>
@@ -340,7 +341,6 @@ Test(agreement, batch_normalization)
             variance[i] = variance[i] * variance[i] + 0.5f;
         check_node(&f, &t, &run);
     }
-    cr_expect_geq(f.onednn_runs, ROUNDS);
     close_both(&f);
 }
 
