@@ -125,7 +125,7 @@ static onnxd_status *scan_model(onnxd_scan *scan, const char *name, const char *
     char path[PATH_MAX], inner[PATH_MAX];
     struct stat info;
     struct dirent *entry;
-    DIR *listing;
+    DIR *listing = NULL;
     onnxd_status *status = NULL;
     const size_t before = scan->count;
     if (look_at(directory, MODEL_FILE, path, sizeof(path), &info) && S_ISREG(info.st_mode))
@@ -172,7 +172,7 @@ static onnxd_status *scan_entry(onnxd_scan *scan, const char *directory, const c
 
 static onnxd_status *scan_directory(onnxd_scan *scan, const char *path)
 {
-    DIR *listing;
+    DIR *listing = NULL;
     struct dirent *entry;
     onnxd_status *status = NULL;
     ONNXD_TRY(open_directory(path, &listing));
