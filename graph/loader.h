@@ -3,6 +3,9 @@
  * that enforces every limit (depth, counts, lengths, heap estimate), then protobuf-c under a
  * budgeted allocator, then conversion. The only user of protobuf in the daemon.
  *
+ * The file must not change while it is loaded, and external data not while the model is in use:
+ * both are mapped.
+ *
  * Threads: any thread but the event loop; needs 8 MiB of stack for the deepest accepted model.
  */
 #ifndef ONNXD_GRAPH_LOADER_H

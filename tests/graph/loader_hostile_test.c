@@ -2,8 +2,10 @@
  * a leak will do, unless a test says which error it must be. */
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "graph/passes.h"
@@ -293,4 +295,25 @@ Test(loader_hostile, folding_bombs)
     cr_expect(graph->node_count == 100);
     cr_expect(peak_bytes() - before < (uint64_t)64 << 20);
     onnxd_graph_destroy(graph);
+}
+
+/* Files of 2 GiB are refused unread; one byte less is scanned, and these zeros end at once. */
+Test(loader_hostile, two_gibibytes)
+{
+    char path[] = "/tmp/onnxd-sparse-XXXXXX";
+    int descriptor = mkstemp(path);
+    cr_assert(descriptor >= 0);
+    onnxd_load_limits limits = onnxd_load_limits_default();
+    onnxd_graph *graph = NULL;
+    cr_assert(ftruncate(descriptor, (off_t)1 << 31) == 0);
+    expect_error(onnxd_graph_load_file(path, NULL, &limits, &graph), ONNXD_INVALID_ARGUMENT,
+                 "has 2147483648 bytes, at most 2147483647 are allowed");
+    limits.max_file_bytes = UINT64_MAX;
+    expect_error(onnxd_graph_load_file(path, NULL, &limits, &graph), ONNXD_INVALID_ARGUMENT,
+                 "protobuf allows at most 2147483647");
+    cr_assert(ftruncate(descriptor, ((off_t)1 << 31) - 1) == 0);
+    expect_error(onnxd_graph_load_file(path, NULL, &limits, &graph), ONNXD_INVALID_ARGUMENT,
+                 "field number 0");
+    (void)close(descriptor);
+    cr_assert(unlink(path) == 0);
 }
