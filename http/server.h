@@ -6,8 +6,9 @@
  *
  * Every limit is an option with a default; every non-200 answer is JSON {"error": "..."}.
  *
- * Threads: the loop thread, except where a function says otherwise. Bodies beyond inline_codec_bytes
- * are decoded and encoded on libuv's work threads, so that the loop never stalls on a large one.
+ * Threads: the loop thread, except where a function says otherwise. Bodies beyond
+ * inline_codec_bytes are decoded and encoded on libuv's work threads, so that the loop never stalls
+ * on a large one.
  */
 #ifndef ONNXD_HTTP_SERVER_H
 #define ONNXD_HTTP_SERVER_H
@@ -18,41 +19,42 @@
 #include "scheduler/scheduler.h"
 
 typedef struct onnxd_http_options {
-    uint32_t max_connections;            /* 1024 */
-    uint32_t max_connections_per_ip;     /* 256; loopback counts like any other */
-    int accept_backlog;                  /* 511 */
-    uint32_t client_header_timeout_ms;   /* 10,000: from the first byte, or the accept, to the last header */
-    uint32_t client_body_timeout_ms;     /* 30,000 without a byte */
-    uint32_t min_body_rate_bytes_per_s;  /* 16,384 after the first 10 s */
-    uint32_t send_timeout_ms;            /* 30,000 without progress */
-    uint32_t keepalive_timeout_ms;       /* 75,000 */
-    uint32_t keepalive_requests;         /* 10,000 */
-    uint32_t keepalive_max_age_ms;       /* 3,600,000 */
-    uint32_t max_request_line_bytes;     /* 8,192 */
-    uint32_t max_header_bytes;           /* 16,384, all fields together */
-    uint32_t max_header_field_bytes;     /* 8,192 */
-    uint32_t max_header_count;           /* 100 */
-    uint64_t max_body_bytes;             /* 64 MiB */
-    uint64_t max_json_body_bytes;        /* 16 MiB: the JSON part of an infer request */
-    uint64_t max_control_body_bytes;     /* 1 MiB: all other routes */
-    uint32_t max_chunks;                 /* 65,536 */
-    uint32_t max_chunk_overhead_bytes;   /* 256 KiB of chunk headers and extensions */
-    uint32_t max_trailer_bytes;          /* 4 KiB */
-    uint32_t max_pipelined;              /* 16, then reading pauses */
-    uint32_t lingering_timeout_ms;       /* 1,000 */
-    uint32_t lingering_bytes;            /* 256 KiB */
-    uint64_t max_inflight_bytes;         /* bodies and responses of all connections together */
-    uint32_t max_inflight_requests;      /* 1,024 */
-    uint32_t inline_codec_bytes;         /* 65,536 */
+    uint32_t max_connections;           /* 1024 */
+    uint32_t max_connections_per_ip;    /* 256; loopback counts like any other */
+    int accept_backlog;                 /* 511 */
+    uint32_t client_header_timeout_ms;  /* 10,000: from the first byte, or the accept, to the last
+                                           header */
+    uint32_t client_body_timeout_ms;    /* 30,000 without a byte */
+    uint32_t min_body_rate_bytes_per_s; /* 16,384 after the first 10 s */
+    uint32_t send_timeout_ms;           /* 30,000 without progress */
+    uint32_t keepalive_timeout_ms;      /* 75,000 */
+    uint32_t keepalive_requests;        /* 10,000 */
+    uint32_t keepalive_max_age_ms;      /* 3,600,000 */
+    uint32_t max_request_line_bytes;    /* 8,192 */
+    uint32_t max_header_bytes;          /* 16,384, all fields together */
+    uint32_t max_header_field_bytes;    /* 8,192 */
+    uint32_t max_header_count;          /* 100 */
+    uint64_t max_body_bytes;            /* 64 MiB */
+    uint64_t max_json_body_bytes;       /* 16 MiB: the JSON part of an infer request */
+    uint64_t max_control_body_bytes;    /* 1 MiB: all other routes */
+    uint32_t max_chunks;                /* 65,536 */
+    uint32_t max_chunk_overhead_bytes;  /* 256 KiB of chunk headers and extensions */
+    uint32_t max_trailer_bytes;         /* 4 KiB */
+    uint32_t max_pipelined;             /* 16, then reading pauses */
+    uint32_t lingering_timeout_ms;      /* 1,000 */
+    uint32_t lingering_bytes;           /* 256 KiB */
+    uint64_t max_inflight_bytes;        /* bodies and responses of all connections together */
+    uint32_t max_inflight_requests;     /* 1,024 */
+    uint32_t inline_codec_bytes;        /* 65,536 */
     /* requests */
-    uint32_t max_tensor_rank;            /* 8 */
-    uint64_t max_string_bytes;           /* 16 MiB, one BYTES element */
-    uint64_t max_output_json_bytes;      /* 64 MiB, a JSON response */
-    uint32_t max_id_bytes;               /* 256 */
-    uint32_t max_parameters;             /* 32 */
-    uint64_t default_timeout_us;         /* 30,000,000 */
-    uint64_t max_timeout_us;             /* 120,000,000 */
-    uint32_t retry_after_s;              /* 1: Retry-After on 503 */
+    uint32_t max_tensor_rank;       /* 8 */
+    uint64_t max_string_bytes;      /* 16 MiB, one BYTES element */
+    uint64_t max_output_json_bytes; /* 64 MiB, a JSON response */
+    uint32_t max_id_bytes;          /* 256 */
+    uint32_t max_parameters;        /* 32 */
+    uint64_t default_timeout_us;    /* 30,000,000 */
+    uint64_t max_timeout_us;        /* 120,000,000 */
+    uint32_t retry_after_s;         /* 1: Retry-After on 503 */
 } onnxd_http_options;
 onnxd_http_options onnxd_http_options_default(void);
 
@@ -60,7 +62,7 @@ onnxd_http_options onnxd_http_options_default(void);
 typedef struct onnxd_http_services {
     onnxd_store *store;
     onnxd_scheduler *scheduler;
-    const char *server_name;    /* "onnxd" */
+    const char *server_name; /* "onnxd" */
     const char *server_version;
     /* Appends further metrics in the text exposition format; may be NULL. Must not block. */
     void (*write_metrics)(onnxd_strbuf *out, void *user);

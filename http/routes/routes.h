@@ -1,0 +1,25 @@
+/*
+ * The handlers that routes.inc names, and what they share. Each answers its exchange exactly once,
+ * at once or later.
+ *
+ * Threads: the loop.
+ */
+#ifndef ONNXD_HTTP_ROUTES_ROUTES_H
+#define ONNXD_HTTP_ROUTES_ROUTES_H
+
+#include "http/exchange.h"
+
+void onnxd_http_handle_server_metadata(onnxd_http_exchange *exchange);
+void onnxd_http_handle_model_metadata(onnxd_http_exchange *exchange);
+void onnxd_http_handle_health_live(onnxd_http_exchange *exchange);
+void onnxd_http_handle_health_ready(onnxd_http_exchange *exchange);
+void onnxd_http_handle_model_ready(onnxd_http_exchange *exchange);
+void onnxd_http_handle_model_infer(onnxd_http_exchange *exchange);
+void onnxd_http_handle_metrics(onnxd_http_exchange *exchange);
+
+/* The ready model that the path names, retained: to be given back through the store. Errors: those
+ * of the store, and NOT_FOUND for a version that is no positive number. */
+ONNXD_NODISCARD onnxd_status *onnxd_http_find_model(onnxd_http_exchange *exchange,
+                                                    onnxd_model **out_model);
+
+#endif
