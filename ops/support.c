@@ -5,6 +5,8 @@
 #include <string.h>
 
 static onnxd_status *op_error_v(onnxd_code code, const onnxd_node *node, const char *format,
+                                va_list args) ONNXD_PRINTF(3, 0);
+static onnxd_status *op_error_v(onnxd_code code, const onnxd_node *node, const char *format,
                                 va_list args)
 {
     onnxd_status *status = onnxd_error_v(code, format, args);

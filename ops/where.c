@@ -23,8 +23,10 @@ typedef void (*select_row)(void *out, const uint8_t *condition, const void *x, c
         int64_t c_step = steps[0], x_step = steps[1], y_step = steps[2];                           \
         if (c_step == 1 && x_step == 1 && y_step == 1) {                                           \
             ONNXD_VECTORIZE                                                                        \
-            for (size_t i = 0; i < count; i++)                                                     \
-                out[i] = condition[i] != 0 ? x[i] : y[i];                                          \
+            for (size_t i = 0; i < count; i++) {                                                   \
+                T when_true = x[i], when_false = y[i];                                             \
+                out[i] = condition[i] != 0 ? when_true : when_false;                               \
+            }                                                                                      \
         } else {                                                                                   \
             for (int64_t i = 0; i < (int64_t)count; i++)                                           \
                 out[i] = condition[i * c_step] != 0 ? x[i * x_step] : y[i * y_step];               \
