@@ -106,11 +106,15 @@ static void make_attribute(call *c, uint32_t index)
         "split",     "keepdims",    "pads",    "mode",         "value",   "shape",
         "broadcast", "num_outputs", "alpha",   "allowzero",    "strides", "dilations",
         "group",     "size",        "epsilon", "kernel_shape", "transA",  "start"};
-    static const float floats[] = {0.5f, 0.0f / 1.0f, 1e38f};
+    static const float floats[] = {0.5f, 0.0f, 1e38f};
     static const onnxd_text text = {"edge", 4};
     onnxd_attribute *attribute = &c->attributes[index];
     attribute->name = names[random_below(ONNXD_COUNT(names))];
     attribute->count = 1;
+    if (c->attribute_tensor == NULL) {
+        onnxd_shape shape = {.rank = 1, .dims = {1 + (int64_t)random_below(2)}};
+        c->attribute_tensor = random_tensor(random_dtype(ONNXD_SET_PROTOCOL), &shape);
+    }
     switch (random_below(8)) {
     case 0:
         attribute->kind = ONNXD_ATTRIBUTE_FLOAT;
@@ -121,15 +125,9 @@ static void make_attribute(call *c, uint32_t index)
         attribute->value.s = text;
         break;
     case 2:
-        if (c->attribute_tensor == NULL) {
-            onnxd_shape shape = random_shape(true);
-            c->attribute_tensor = random_tensor(random_dtype(ONNXD_SET_PROTOCOL), &shape);
-        }
         attribute->kind = ONNXD_ATTRIBUTE_TENSOR;
         attribute->value.tensor = c->attribute_tensor;
-        if (c->attribute_tensor != NULL)
-            break;
-        /* fall through */
+        break;
     case 3:
     case 4:
         attribute->kind = ONNXD_ATTRIBUTE_INT;
