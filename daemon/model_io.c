@@ -9,6 +9,18 @@
 #include "base/size_math.h"
 #include "base/suggest.h"
 
+onnxd_status *onnxd_format_path(char *out, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(out, ONNXD_PATH_BYTES, format, args);
+    va_end(args);
+    if (length < 0 || length >= ONNXD_PATH_BYTES)
+        return onnxd_error(ONNXD_INVALID_ARGUMENT, "path '%.60s...' has %d bytes, allowed are %d",
+                           out, length, ONNXD_PATH_BYTES - 1);
+    return NULL;
+}
+
 /* ---- opening ------------------------------------------------------------------------------- */
 
 static void stem_of(const char *path, char *out, size_t capacity)
@@ -24,15 +36,12 @@ onnxd_status *onnxd_session_open(const onnxd_config *config, const char *path, u
 {
     onnxd_session session = {0};
     onnxd_model_options options = onnxd_wire_model_options(config);
-    char file[4096];
+    char file[ONNXD_PATH_BYTES];
     char name[128];
     struct stat info;
 
     bool is_folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-    int length = snprintf(file, sizeof(file), "%s%s", path, is_folder ? "/model.onnx" : "");
-    if (length < 0 || (size_t)length >= sizeof(file))
-        return onnxd_error(ONNXD_INVALID_ARGUMENT, "path of %zu bytes, allowed are %zu",
-                           strlen(path), sizeof(file) - sizeof("/model.onnx"));
+    ONNXD_TRY(onnxd_format_path(file, "%s%s", path, is_folder ? "/model.onnx" : ""));
     stem_of(path, name, sizeof(name));
     ONNXD_TRY(onnxd_engine_open(config, cpu_threads, &session.engine));
     onnxd_status *status =
@@ -81,12 +90,13 @@ onnxd_status *onnxd_load_tensors(const char *folder, const char *stem, uint32_t 
                                  const onnxd_load_limits *limits, onnxd_tensor_list *out_list)
 {
     onnxd_tensor_list list;
-    char path[4096];
+    char path[ONNXD_PATH_BYTES];
 
     ONNXD_TRY(list_init(&list, count));
     for (uint32_t i = 0; i < count; i++) {
-        snprintf(path, sizeof(path), "%s/%s_%u.pb", folder, stem, i);
-        onnxd_status *status = onnxd_tensor_load_file(path, limits, &list.tensors[i]);
+        onnxd_status *status = onnxd_format_path(path, "%s/%s_%u.pb", folder, stem, i);
+        if (status == NULL)
+            status = onnxd_tensor_load_file(path, limits, &list.tensors[i]);
         if (status != NULL) {
             onnxd_tensor_list_deinit(&list);
             return onnxd_status_context(status, "%s", path);

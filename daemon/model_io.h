@@ -12,6 +12,11 @@
 #include "model/plan.h"
 #include "model/run.h"
 
+/* A path into `out` of ONNXD_PATH_BYTES. Errors: INVALID_ARGUMENT when it is longer. */
+#define ONNXD_PATH_BYTES 4096
+ONNXD_NODISCARD onnxd_status *onnxd_format_path(char *out, const char *format, ...)
+    ONNXD_PRINTF(2, 3);
+
 /* ---- opening ------------------------------------------------------------------------------- */
 
 /* An engine with one model. */

@@ -36,11 +36,11 @@ static onnxd_status *execute(runner *r, const onnxd_tensor_list *inputs, onnxd_p
 static onnxd_status *save_outputs(runner *r, const onnxd_tensor_view *outputs)
 {
     const char *folder = r->config->run_save_outputs;
-    char path[4096];
+    char path[ONNXD_PATH_BYTES];
     if (folder[0] == '\0')
         return NULL;
     for (uint32_t i = 0; i < onnxd_model_output_count(r->session.model); i++) {
-        snprintf(path, sizeof(path), "%s/output_%u.pb", folder, i);
+        ONNXD_TRY(onnxd_format_path(path, "%s/output_%u.pb", folder, i));
         ONNXD_TRY(
             onnxd_save_tensor(path, onnxd_model_output(r->session.model, i)->name, &outputs[i]));
     }
@@ -122,31 +122,30 @@ done:
     return status;
 }
 
-static bool exists(const char *folder, const char *name)
+static bool exists(const char *path)
 {
-    char path[4096];
     struct stat info;
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
     return stat(path, &info) == 0;
 }
 
 /* `folder` is one data set, or holds test_data_set_0, _1, ... */
 static onnxd_status *run_data(runner *r, const char *folder)
 {
-    char path[4096];
-    uint32_t count = 0;
+    char path[ONNXD_PATH_BYTES];
 
-    for (; count < MAX_DATA_SETS; count++) {
-        snprintf(path, sizeof(path), "test_data_set_%u", count);
-        if (!exists(folder, path))
+    ONNXD_TRY(onnxd_format_path(path, "%s/output_0.pb", folder));
+    if (exists(path))
+        return run_data_set(r, folder);
+    for (uint32_t count = 0; count < MAX_DATA_SETS; count++) {
+        ONNXD_TRY(onnxd_format_path(path, "%s/test_data_set_%u", folder, count));
+        if (!exists(path) && count > 0)
             break;
-        snprintf(path, sizeof(path), "%s/test_data_set_%u", folder, count);
+        if (!exists(path))
+            return onnxd_error(ONNXD_NOT_FOUND,
+                               "folder '%s' has neither output_0.pb nor test_data_set_0", folder);
         ONNXD_TRY(run_data_set(r, path));
     }
-    if (count == 0 && !exists(folder, "output_0.pb"))
-        return onnxd_error(ONNXD_NOT_FOUND,
-                           "folder '%s' has neither output_0.pb nor test_data_set_0", folder);
-    return count == 0 ? run_data_set(r, folder) : NULL;
+    return NULL;
 }
 
 /* ---- generated inputs ---------------------------------------------------------------------- */

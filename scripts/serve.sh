@@ -19,7 +19,7 @@ model=examples/digits/digits.onnx
 request="$root/examples/digits/request.json"
 expected_class=1 # the label of the image in the request
 
-onnxd="$(scripts/build.sh release)"
+onnxd="$(scripts/build.sh release onnxd)"
 log="$(mktemp)"
 server=
 stop() {
@@ -30,7 +30,9 @@ stop() {
     rm -f "$log"
 }
 trap stop EXIT
-trap 'exit 130' INT TERM
+trap 'exit 143' TERM
+# A terminal sends the server its own interrupt.
+trap '[ -z "$server" ] || wait "$server" || true; server=; exit 130' INT
 
 # start ADDRESS: in the background; returns 1 when the server has ended instead of listening.
 start() {
