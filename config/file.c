@@ -64,10 +64,16 @@ static onnxd_status *read_value(onnxd_config_load_state *state, const onnxd_opti
                                 onnxd_config_node node)
 {
     char number[ONNXD_CONFIG_NUMBER];
+    char shown[ONNXD_CONFIG_SHOWN];
 
     if (option->kind == ONNXD_OPTION_LIST && cJSON_IsArray(node.item))
         return read_list(state, option, node);
     const char *text = text_of(option, node, number);
+    if (text == NULL && cJSON_IsString(node.item))
+        return onnxd_error(
+            ONNXD_INVALID_ARGUMENT, "expected %s, got the string '%s'",
+            onnxd_option_kind_name(option->kind),
+            onnxd_config_show(node.item->valuestring, strlen(node.item->valuestring), shown));
     if (text == NULL)
         return onnxd_error(ONNXD_INVALID_ARGUMENT, "expected %s, got %s",
                            onnxd_option_kind_name(option->kind), onnxd_config_kind(node));

@@ -130,8 +130,11 @@ static void on_terminate(uv_signal_t *handle, int number)
         drain(service, number);
         return;
     }
-    onnxd_log(ONNXD_LOG_WARN, "daemon", "second signal=%d, ending at once", number);
-    service->exit_code = EXIT_FAILURE;
+    uint32_t in_flight = onnxd_http_server_query(service->http).in_flight;
+    onnxd_log(ONNXD_LOG_WARN, "daemon", "second signal=%d, ending at once in_flight=%u", number,
+              in_flight);
+    if (in_flight != 0)
+        service->exit_code = EXIT_FAILURE;
     uv_timer_start(&service->deadline, on_last_deadline, LAST_PATIENCE_MS, 0);
     onnxd_service_close_http(service);
 }

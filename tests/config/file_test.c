@@ -33,7 +33,7 @@ static const struct {
     {"\n\n7", "F:3: expected an object, got a number\n"},
     {"{\"http\": 1}", "F:1: http: expected an object, got a number\n"},
     {"{\"http\": {\"max_chunks\": \"1\"}}",
-     "F:1: http.max_chunks: expected integer, got a string\n"},
+     "F:1: http.max_chunks: expected integer, got the string '1'\n"},
     {"{\"http\": {\"max_chunks\": true}}",
      "F:1: http.max_chunks: expected integer, got true or false\n"},
     {"{\"http\": {\"max_chunks\": null}}", "F:1: http.max_chunks: expected integer, got null\n"},
@@ -42,8 +42,8 @@ static const struct {
      "F:1: http.max_body_bytes: expected size, got an object\n"},
     {"{\"bench\": {\"json\": 1}}", "F:1: bench.json: expected true or false, got a number\n"},
     {"{\"bench\": {\"json\": \"true\"}}",
-     "F:1: bench.json: expected true or false, got a string\n"},
-    {"{\"run\": {\"rtol\": \"1\"}}", "F:1: run.rtol: expected number, got a string\n"},
+     "F:1: bench.json: expected true or false, got the string 'true'\n"},
+    {"{\"run\": {\"rtol\": \"1\"}}", "F:1: run.rtol: expected number, got the string '1'\n"},
     {"{\"models\": {\"name\": 1}}", "F:1: models.name: expected string, got a number\n"},
     {"{\"models\": {\"sources\": {}}}",
      "F:1: models.sources: expected list of strings, got an object\n"},
@@ -85,7 +85,7 @@ static const struct {
      "2}",
      "F:1: http.max_chunks: out of range: '0', allowed are 1 to 4294967295\n"
      "F:2: http.nonsense_key: unknown key\n"
-     "F:3: http.max_pipelined: expected integer, got a string\n"
+     "F:3: http.max_pipelined: expected integer, got the string 'x'\n"
      "F:4: run: expected an object, got a number\n"},
     /* providers */
     {"{\"providers\": {}}",
