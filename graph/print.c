@@ -108,11 +108,14 @@ static void print_tensor(const onnxd_graph *graph, const onnxd_tensor *tensor, o
     print_elements(tensor, out);
 }
 
+static void print_text(const onnxd_text *text, onnxd_strbuf *out)
+{
+    onnxd_strbuf_json_string(out, text->data, text->size);
+}
+
 static void print_item(const onnxd_graph *graph, const onnxd_attribute *attribute, size_t index,
                        int indent, onnxd_strbuf *out)
 {
-    bool is_plural = attribute->kind >= ONNXD_ATTRIBUTE_FLOATS;
-    const onnxd_text *text = is_plural ? &attribute->value.strings[index] : &attribute->value.s;
     switch (attribute->kind) {
     case ONNXD_ATTRIBUTE_FLOAT:
         print_float((double)attribute->value.f, false, out);
@@ -127,8 +130,10 @@ static void print_item(const onnxd_graph *graph, const onnxd_attribute *attribut
         onnxd_strbuf_printf(out, "%" PRId64, attribute->value.ints[index]);
         break;
     case ONNXD_ATTRIBUTE_STRING:
+        print_text(&attribute->value.s, out);
+        break;
     case ONNXD_ATTRIBUTE_STRINGS:
-        onnxd_strbuf_json_string(out, text->data, text->size);
+        print_text(&attribute->value.strings[index], out);
         break;
     case ONNXD_ATTRIBUTE_TENSOR:
         print_tensor(graph, attribute->value.tensor, out);
