@@ -4,8 +4,9 @@
 
 #include "ops/types.h"
 
-/* Edge of the square that a transposing copy keeps in the cache. */
-#define TILE 32
+/* Edge of the square that a transposing copy works on. Its rows may lie a power of two apart, where
+ * few lines of them fit into the cache together. */
+#define TILE 8
 
 typedef struct plane {
     size_t rows, columns;

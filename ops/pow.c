@@ -30,6 +30,7 @@ static uint64_t wrapping_power(uint64_t x, uint64_t y)
 typedef struct operand {
     onnxd_wide_kind kind;
     bool is_repeated;
+    bool is_float; /* every value is one */
     onnxd_wide values[ONNXD_WIDE_CHUNK];
 } operand;
 
@@ -62,12 +63,18 @@ static void power_of_integers(const operand *x, const operand *y, size_t count, 
 static void power_of_floats(const operand *x, const operand *y, size_t count, onnxd_dtype dtype,
                             void *out, size_t first)
 {
+    bool is_float = x->is_float && y->is_float;
     static const onnxd_rounding unused = {.saturates = true};
     onnxd_wide results[ONNXD_WIDE_CHUNK];
     bool is_square = y->is_repeated && as_double(y, 0) == 2;
     for (size_t i = 0; i < count; i++) {
         double base = as_double(x, i);
-        results[i].f = is_square ? base * base : pow(base, as_double(y, i));
+        if (is_square)
+            results[i].f = base * base;
+        else if (is_float)
+            results[i].f = (double)powf((float)base, (float)as_double(y, i));
+        else
+            results[i].f = pow(base, as_double(y, i));
     }
     onnxd_wide_store(dtype, ONNXD_WIDE_FLOAT, results, count, &unused, out, first);
 }
@@ -90,9 +97,11 @@ static onnxd_status *compute(const onnxd_compute *compute)
     onnxd_loop loop;
     ONNXD_TRY(onnxd_binary_loop(compute, &loop));
     operand x = {.kind = onnxd_wide_kind_of(base->dtype),
-                 .is_repeated = onnxd_loop_step(&loop, 1) == 0};
+                 .is_repeated = onnxd_loop_step(&loop, 1) == 0,
+                 .is_float = base->dtype == ONNXD_FLOAT};
     operand y = {.kind = onnxd_wide_kind_of(exponent->dtype),
-                 .is_repeated = onnxd_loop_step(&loop, 2) == 0};
+                 .is_repeated = onnxd_loop_step(&loop, 2) == 0,
+                 .is_float = exponent->dtype == ONNXD_FLOAT};
     size_t row = onnxd_loop_row(&loop);
     onnxd_loop_cursor cursor;
     if (!onnxd_loop_begin(&loop, &cursor))

@@ -102,6 +102,7 @@ typedef void (*reduce_kernel)(const reduction *r);
 
 /* Independent partial results, which the compiler can keep in one vector. */
 #define LANES 8
+#define COLUMNS 64
 
 /* A is what is accumulated in. op##_START(A, first), op##_COMBINE(A, a, b), op##_FINISH(A, a, n).
  */
@@ -136,16 +137,40 @@ typedef void (*reduce_kernel)(const reduction *r);
                                    onnxd_loop_step(&r->reduced, 0));                               \
         return op##_FINISH(A, result, r->reduced_count);                                           \
     }                                                                                              \
+    /* Neighbours in both input and output: many results at a time, reading along the rows. */     \
+    static void op##_columns_##id(const reduction *r, T *out, const T *in, size_t count)           \
+    {                                                                                              \
+        A lanes[COLUMNS];                                                                          \
+        onnxd_loop_cursor cursor;                                                                  \
+        bool has_row = onnxd_loop_begin(&r->reduced, &cursor);                                     \
+        int64_t row = (int64_t)onnxd_loop_row(&r->reduced);                                        \
+        int64_t step = onnxd_loop_step(&r->reduced, 0);                                            \
+        for (size_t lane = 0; lane < count; lane++)                                                \
+            lanes[lane] = op##_START(A, (A)LOAD(A, in[lane]));                                     \
+        for (; has_row; has_row = onnxd_loop_next(&r->reduced, &cursor)) {                         \
+            for (int64_t i = 0; i < row; i++) {                                                    \
+                const T *at = in + cursor.offsets[0] + i * step;                                   \
+                for (size_t lane = 0; lane < count; lane++)                                        \
+                    lanes[lane] = (A)op##_COMBINE(A, lanes[lane], (A)LOAD(A, at[lane]));           \
+            }                                                                                      \
+        }                                                                                          \
+        for (size_t lane = 0; lane < count; lane++)                                                \
+            out[lane] = STORE(T, op##_FINISH(A, lanes[lane], r->reduced_count));                   \
+    }                                                                                              \
     static void op##_##id(const reduction *r)                                                      \
     {                                                                                              \
         onnxd_loop_cursor cursor;                                                                  \
         bool has_row = onnxd_loop_begin(&r->kept, &cursor);                                        \
         int64_t row = (int64_t)onnxd_loop_row(&r->kept);                                           \
         int64_t out_step = onnxd_loop_step(&r->kept, 0), in_step = onnxd_loop_step(&r->kept, 1);   \
+        bool by_columns = row > 1 && out_step == 1 && in_step == 1;                                \
         for (; has_row; has_row = onnxd_loop_next(&r->kept, &cursor)) {                            \
             T *out = (T *)r->out + cursor.offsets[0];                                              \
             const T *in = (const T *)r->in + cursor.offsets[1];                                    \
-            for (int64_t i = 0; i < row; i++)                                                      \
+            for (int64_t i = 0; by_columns && i < row; i += COLUMNS)                               \
+                op##_columns_##id(r, out + i, in + i,                                              \
+                                  (size_t)(row - i < COLUMNS ? row - i : COLUMNS));                \
+            for (int64_t i = 0; !by_columns && i < row; i++)                                       \
                 out[i * out_step] = STORE(T, op##_one_##id(r, in + i * in_step));                  \
         }                                                                                          \
     }
