@@ -151,18 +151,6 @@ static onnxd_status *infer(onnxd_infer *infer)
     return out_shape(infer->node, p, &plan, input, &infer->outputs[0].shape);
 }
 
-/* For each axis a table from output index to input index, -1 for the constant. */
-static size_t workspace_bytes(const onnxd_compute *compute)
-{
-    const onnxd_tensor_view *output = &compute->outputs[0];
-    size_t entries = 0;
-    if (onnxd_tensor_view_count(output) == 0)
-        return 0;
-    for (int32_t i = 0; i < output->shape.rank; i++)
-        entries += (size_t)output->shape.dims[i];
-    return entries * sizeof(int64_t);
-}
-
 /* `at` in [-inf, inf) of an axis of `extent` > 0 elements, by the mode. */
 static int64_t source_index(pad_mode mode, int64_t at, int64_t extent)
 {
@@ -187,68 +175,96 @@ static int64_t source_index(pad_mode mode, int64_t at, int64_t extent)
     }
 }
 
-static void fill_tables(const pad_params *p, const pad_plan *plan, const onnxd_shape *input,
-                        const onnxd_shape *output, int64_t *table, int64_t **tables)
+/* One axis of a call: output index o is input index o - added, plus `skipped`, where that lies in
+ * [0, kept). */
+typedef struct pad_axis {
+    int64_t extent; /* of the output */
+    int64_t added, skipped, kept;
+    int64_t stride; /* of the input */
+    bool is_whole;  /* has no pads */
+} pad_axis;
+
+static void describe_axes(const pad_plan *plan, const onnxd_shape *input, const onnxd_shape *output,
+                          pad_axis *axes)
 {
+    int64_t strides[ONNXD_MAX_RANK];
+    onnxd_strides_of(input, strides);
     for (int32_t i = 0; i < output->rank; i++) {
-        int64_t dim = input->dims[i];
-        int64_t skipped = plan->before[i] < 0 ? -plan->before[i] : 0;
-        int64_t added = plan->before[i] > 0 ? plan->before[i] : 0;
-        int64_t extent = kept_extent(plan, i, dim);
-        tables[i] = table;
-        for (int64_t at = 0; at < output->dims[i]; at++) {
-            int64_t source = extent <= 0 ? -1 : source_index(p->mode, at - added, extent);
-            *table++ = source < 0 ? -1 : source + skipped;
-        }
+        axes[i].extent = output->dims[i];
+        axes[i].added = plan->before[i] > 0 ? plan->before[i] : 0;
+        axes[i].skipped = plan->before[i] < 0 ? -plan->before[i] : 0;
+        axes[i].kept = kept_extent(plan, i, input->dims[i]);
+        axes[i].stride = strides[i];
+        axes[i].is_whole = plan->before[i] == 0 && plan->after[i] == 0;
     }
 }
 
-/* One row along `axis`: runs of neighbours, each of `block` elements, are copied at once. */
-static void pad_row(const int64_t *table, int64_t extent, const char *from, char *to,
-                    size_t block_bytes, size_t width, const void *value)
+/* Input index, or -1 for the constant. */
+static int64_t find_source(pad_mode mode, const pad_axis *axis, int64_t at)
 {
-    for (int64_t at = 0; at < extent;) {
-        int64_t run = 1;
-        bool is_constant = from == NULL || table[at] < 0;
-        while (at + run < extent && (is_constant ? from == NULL || table[at + run] < 0
-                                                 : table[at + run] == table[at] + run))
-            run++;
-        size_t bytes = (size_t)run * block_bytes;
-        if (is_constant)
-            onnxd_fill(to, bytes / width, width, value);
+    int64_t source = axis->kept <= 0 ? -1 : source_index(mode, at - axis->added, axis->kept);
+    return source < 0 ? -1 : source + axis->skipped;
+}
+
+/* How many neighbours from output index `at` on come from neighbours too, or are all constant. */
+static int64_t find_run(pad_mode mode, const pad_axis *axis, int64_t at)
+{
+    int64_t rest = axis->extent - at, inside = at - axis->added;
+    if (axis->kept <= 0)
+        return rest;
+    int64_t run = mode == PAD_CONSTANT ? rest : 1;
+    if (inside >= 0 && inside < axis->kept)
+        run = axis->kept - inside;
+    else if (inside < 0 && mode == PAD_CONSTANT)
+        run = -inside;
+    return run < rest ? run : rest;
+}
+
+/* What a call writes rows with. */
+typedef struct pad_writer {
+    pad_mode mode;
+    size_t width, block_bytes; /* of an element, and of one step along the row's axis */
+    const void *value;
+} pad_writer;
+
+/* `from` is NULL where the whole row is constant. */
+static void pad_row(const pad_writer *writer, const pad_axis *axis, const char *from, char *to)
+{
+    for (int64_t at = 0; at < axis->extent;) {
+        int64_t source = from == NULL ? -1 : find_source(writer->mode, axis, at);
+        int64_t run = from == NULL ? axis->extent : find_run(writer->mode, axis, at);
+        size_t bytes = (size_t)run * writer->block_bytes;
+        if (source < 0)
+            onnxd_fill(to, bytes / writer->width, writer->width, writer->value);
         else
-            memcpy(to, from + (size_t)table[at] * block_bytes, bytes);
+            memcpy(to, from + (size_t)source * writer->block_bytes, bytes);
         to += bytes;
         at += run;
     }
 }
 
-static void pad_rows(const onnxd_tensor_view *input, const onnxd_tensor_view *output,
-                     int64_t *const *tables, const void *value)
+static void pad_rows(pad_writer *writer, const pad_axis *axes, int32_t rank, const char *from,
+                     char *to)
 {
-    int32_t rank = output->shape.rank, axis = rank - 1;
-    size_t width = onnxd_dtype_size(input->dtype), block_bytes = width;
-    int64_t strides[ONNXD_MAX_RANK];
-    onnxd_strides_of(&input->shape, strides);
-    /* Axes at the end that keep their extent need no table. Equal extents with pads of opposite
-     * sign are told by the first entry. */
-    while (axis > 0 && output->shape.dims[axis] == input->shape.dims[axis] && tables[axis][0] == 0)
-        block_bytes *= (size_t)output->shape.dims[axis--];
-    const char *from = onnxd_tensor_view_data(input);
-    char *to = onnxd_tensor_view_data(output);
+    int32_t last = rank - 1;
     int64_t index[ONNXD_MAX_RANK] = {0};
-    size_t row_bytes = (size_t)output->shape.dims[axis] * block_bytes;
+    writer->block_bytes = writer->width;
+    /* Axes at the end without pads are copied as they are. */
+    while (last > 0 && axes[last].is_whole)
+        writer->block_bytes *= (size_t)axes[last--].extent;
+    size_t row_bytes = (size_t)axes[last].extent * writer->block_bytes;
     for (;; to += row_bytes) {
         int64_t offset = 0;
         bool is_constant = false;
-        for (int32_t i = 0; i < axis; i++) {
-            is_constant = is_constant || tables[i][index[i]] < 0;
-            offset += is_constant ? 0 : tables[i][index[i]] * strides[i];
+        for (int32_t i = 0; i < last && !is_constant; i++) {
+            int64_t source = find_source(writer->mode, &axes[i], index[i]);
+            is_constant = source < 0;
+            offset += is_constant ? 0 : source * axes[i].stride;
         }
-        pad_row(tables[axis], output->shape.dims[axis],
-                is_constant ? NULL : from + (size_t)offset * width, to, block_bytes, width, value);
-        int32_t i = axis - 1;
-        while (i >= 0 && ++index[i] == output->shape.dims[i])
+        pad_row(writer, &axes[last], is_constant ? NULL : from + (size_t)offset * writer->width,
+                to);
+        int32_t i = last - 1;
+        while (i >= 0 && ++index[i] == axes[i].extent)
             index[i--] = 0;
         if (i < 0)
             return;
@@ -288,17 +304,18 @@ static onnxd_status *compute(const onnxd_compute *compute)
         return NULL;
     if (shape.rank == 0)
         return onnxd_op_compute_copy(compute);
-    int64_t *tables[ONNXD_MAX_RANK];
-    fill_tables(p, &plan, &input->shape, &shape, compute->workspace, tables);
-    pad_rows(input, output, tables, &value);
+    pad_axis described[ONNXD_MAX_RANK];
+    describe_axes(&plan, &input->shape, &shape, described);
+    pad_writer writer = {.mode = p->mode, .width = onnxd_dtype_size(input->dtype), .value = &value};
+    pad_rows(&writer, described, shape.rank, onnxd_tensor_view_data(input),
+             onnxd_tensor_view_data(output));
     return NULL;
 }
 
 #define COMMON(first, last, set)                                                                   \
     .op_type = "Pad", .domain = "", .since = first, .until = last, .min_outputs = 1,               \
     .max_outputs = 1, .outputs = {{.types = (set) & ~ONNXD_SET_PACKED, .type_variable = 1}},       \
-    .params_bytes = sizeof(pad_params), .parse = parse, .infer = infer,                            \
-    .workspace_bytes = workspace_bytes, .compute = compute
+    .params_bytes = sizeof(pad_params), .parse = parse, .infer = infer, .compute = compute
 #define DATA(set)                                                                                  \
     {                                                                                              \
         .types = (set) & ~ONNXD_SET_PACKED, .type_variable = 1                                     \
