@@ -38,6 +38,26 @@ Test(module, no_path_is_refused)
     onnxd_status_free(status);
 }
 
+/* The table's pointers between two members, both included. */
+#define POINTERS(first, last)                                                                      \
+    ((offsetof(onnxd_ep_api, last) - offsetof(onnxd_ep_api, first)) / sizeof(void *) + 1)
+
+Test(module, every_required_entry_is_asked_for_and_no_other)
+{
+    const onnxd_ep_api *whole = NULL;
+    onnxd_status *status = onnxd_ep_module_load(SIM_MODULE, &whole);
+    cr_assert_null(status, "%s", onnxd_status_message(status));
+    for (size_t i = 0; i < POINTERS(create, load_context); i++) {
+        onnxd_ep_api api = *whole;
+        memset((char *)&api + offsetof(onnxd_ep_api, create) + i * sizeof(void *), 0,
+               sizeof(void *));
+        status = onnxd_ep_api_check(&api, "here");
+        onnxd_code wanted = i < POINTERS(create, sync) ? ONNXD_EP_LOAD_FAILED : ONNXD_OK;
+        cr_assert_eq(onnxd_status_code(status), wanted, "entry %zu", i);
+        onnxd_status_free(status);
+    }
+}
+
 Test(module, the_simulator_loads_and_exports_one_symbol)
 {
     const onnxd_ep_api *api = NULL, *again = NULL;

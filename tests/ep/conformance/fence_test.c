@@ -148,9 +148,9 @@ CONFORMANCE_TEST(fence, sync_drains_all_streams_and_is_counted)
 {
     onnxd_ep *ep = open_ep_list(conformance_provider.slow_copies);
     static unsigned char host[64], back[64] = {1};
-    onnxd_buffer buffer = filled(ep, 64, 0);
+    onnxd_buffer buffer = filled(ep, 64, 0), other = filled(ep, 64, 0);
     onnxd_copy in = copy_of(onnxd_buffer_borrow_host(host, 64), buffer, 64);
-    onnxd_copy out = copy_of(buffer, onnxd_buffer_borrow_host(back, 64), 64);
+    onnxd_copy out = copy_of(other, onnxd_buffer_borrow_host(back, 64), 64);
     onnxd_fence fences[] = {issue(ep, &in), issue(ep, &out), record(ep, ONNXD_STREAM_COMPUTE)};
     cr_assert_eq(onnxd_ep_get_stats(ep).sync_calls, 0);
     expect_ok(onnxd_ep_sync(ep));
@@ -161,6 +161,8 @@ CONFORMANCE_TEST(fence, sync_drains_all_streams_and_is_counted)
         cr_assert(done);
         expect_ok(onnxd_ep_fence_release(ep, fences[i]));
     }
+    cr_assert(is_filled(back, 64, 0));
     deallocate(ep, buffer);
+    deallocate(ep, other);
     close_ep(ep);
 }

