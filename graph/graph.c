@@ -104,21 +104,41 @@ static onnxd_status *copy_text(onnxd_graph *graph, const char *text, const char 
     return NULL;
 }
 
-/* Makes room for one more element; the old array stays in the arena, which at most doubles it. */
-static onnxd_status *grow(onnxd_graph *graph, uint32_t count, uint32_t *capacity, void **array,
-                          size_t element_bytes)
+/* An array of `larger` elements in place of one of *capacity; the old one stays in the arena. */
+static onnxd_status *resize(onnxd_graph *graph, uint32_t count, size_t larger, uint32_t *capacity,
+                            void **array, size_t element_bytes)
 {
-    if (count < *capacity)
+    if (larger <= *capacity)
         return NULL;
-    if (count >= UINT32_MAX / 2)
-        return onnxd_error(ONNXD_INVALID_ARGUMENT, "graph has too many elements (%u)", count);
-    uint32_t larger = *capacity == 0 ? FIRST_CAPACITY : *capacity * 2;
+    if (larger > UINT32_MAX / 2)
+        return onnxd_error(ONNXD_INVALID_ARGUMENT, "graph has too many elements (%zu)", larger);
     void *memory = NULL;
     ONNXD_TRY(onnxd_graph_alloc(graph, larger, element_bytes, &memory));
     if (count > 0)
         memcpy(memory, *array, count * element_bytes);
     *array = memory;
-    *capacity = larger;
+    *capacity = (uint32_t)larger;
+    return NULL;
+}
+
+/* Makes room for one more element. */
+static onnxd_status *grow(onnxd_graph *graph, uint32_t count, uint32_t *capacity, void **array,
+                          size_t element_bytes)
+{
+    size_t larger = *capacity == 0 ? FIRST_CAPACITY : (size_t)*capacity * 2;
+    return count < *capacity ? NULL : resize(graph, count, larger, capacity, array, element_bytes);
+}
+
+onnxd_status *onnxd_graph_reserve(onnxd_graph *graph, size_t value_count, size_t node_count)
+{
+    void *values = graph->values;
+    void *nodes = graph->nodes;
+    ONNXD_TRY(resize(graph, graph->value_count, value_count, &graph->value_capacity, &values,
+                     sizeof(onnxd_value)));
+    graph->values = values;
+    ONNXD_TRY(resize(graph, graph->node_count, node_count, &graph->node_capacity, &nodes,
+                     sizeof(onnxd_node)));
+    graph->nodes = nodes;
     return NULL;
 }
 

@@ -125,7 +125,9 @@ struct onnxd_graph {
     uint32_t opset_count;
     int64_t ir_version;
     const char *producer_name; /* "" when the model gives none */
-    onnxd_graph *parent;       /* the enclosing graph of a subgraph, else NULL */
+    /* What constant folding has spent on this graph, over all its runs. */
+    uint64_t folded_bytes, folding_work;
+    onnxd_graph *parent; /* the enclosing graph of a subgraph, else NULL */
 };
 
 /* An empty graph whose arena never passes max_bytes. */

@@ -24,6 +24,10 @@ ONNXD_NODISCARD onnxd_status *onnxd_graph_alloc(onnxd_graph *graph, size_t count
 
 /* Ends the tensors and subgraphs that the node's attributes own. */
 void onnxd_node_release_attributes(onnxd_node *node);
+/* Room for this many values and nodes in all, so that adding them leaves no outgrown arrays behind.
+ */
+ONNXD_NODISCARD onnxd_status *onnxd_graph_reserve(onnxd_graph *graph, size_t value_count,
+                                                  size_t node_count);
 /* Whether some node of the graph has a subgraph. */
 bool onnxd_graph_has_subgraphs(const onnxd_graph *graph);
 /* A value of a subgraph that stands for the value of that name in the enclosing graph. A name used

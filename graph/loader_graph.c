@@ -316,8 +316,17 @@ static onnxd_status *convert_node(onnxd_scope *scope, const Onnx__NodeProto *pro
     return status;
 }
 
+static onnxd_status *reserve(onnxd_graph *graph, const Onnx__GraphProto *proto)
+{
+    size_t values = proto->n_input + proto->n_initializer + proto->n_sparse_initializer;
+    for (size_t n = 0; n < proto->n_node; n++)
+        values += proto->node[n]->n_output;
+    return onnxd_graph_reserve(graph, values, proto->n_node);
+}
+
 static onnxd_status *convert(onnxd_scope *scope, const Onnx__GraphProto *proto)
 {
+    ONNXD_TRY(reserve(scope->graph, proto));
     ONNXD_TRY(define_inputs(scope, proto));
     ONNXD_TRY(define_initializers(scope, proto));
     ONNXD_TRY(define_node_outputs(scope, proto));

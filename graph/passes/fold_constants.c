@@ -9,8 +9,8 @@
 #include "graph/internal.h"
 #include "graph/passes.h"
 
-/* Elements read, written or multiplied, over the whole pass. */
-#define WORK_BUDGET ((uint64_t)1 << 33)
+/* Elements read, written or multiplied, over all runs of the pass: a few seconds. */
+#define WORK_BUDGET ((uint64_t)1 << 29)
 
 /* Operators whose work can exceed the elements that they read and write; it is then bounded by the
  * product of both. */
@@ -48,7 +48,6 @@ static const char *const superlinear[] = {
 typedef struct fold {
     onnxd_graph *graph;
     const onnxd_pass_env *env;
-    uint64_t bytes_left, work_left;
     const onnxd_tensor **inputs;
     onnxd_tensor_type *types;
     onnxd_tensor_type *output_types;
@@ -138,10 +137,12 @@ static bool charge(fold *f, const onnxd_node *node)
         bytes = saturating_add(bytes, output_bytes);
     }
     uint64_t work = estimate_work(f, node);
-    if (bytes > f->bytes_left || work > f->work_left)
+    bytes = saturating_add(bytes, f->graph->folded_bytes);
+    work = saturating_add(work, f->graph->folding_work);
+    if (bytes > f->env->fold_max_total_bytes || work > WORK_BUDGET)
         return false;
-    f->bytes_left -= bytes;
-    f->work_left -= work;
+    f->graph->folded_bytes = bytes;
+    f->graph->folding_work = work;
     return true;
 }
 
@@ -211,10 +212,7 @@ static void *scratch(size_t count, size_t element_bytes, onnxd_status **status)
 
 static onnxd_status *run(onnxd_graph *graph, const onnxd_pass_env *env, uint32_t *out_changes)
 {
-    fold f = {.graph = graph,
-              .env = env,
-              .bytes_left = env->fold_max_total_bytes,
-              .work_left = WORK_BUDGET};
+    fold f = {.graph = graph, .env = env};
     size_t inputs = 1;
     size_t outputs = 1;
     for (uint32_t n = 0; n < graph->node_count; n++) {

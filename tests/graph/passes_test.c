@@ -29,6 +29,12 @@ static void run_pass(const char *name, onnxd_graph *graph, bool expect_change)
     cr_assert_fail("no pass '%s'", name);
 }
 
+static onnxd_status *refuse_to_run(const onnxd_compute *compute)
+{
+    (void)compute;
+    return onnxd_error(ONNXD_INTERNAL, "ran");
+}
+
 static onnxd_graph *graph_with_input(void)
 {
     onnxd_graph *graph = build_graph();
@@ -190,6 +196,30 @@ Test(passes, folding_obeys_its_budgets)
             expect_ok((*pass)->run(graph, &env, &changes));
     cr_expect(changes == 4);
     cr_expect(graph->node_count == 2);
+    /* The budget is the graph's, not one run's. */
+    expect_ok(onnxd_passes_run(graph, &env));
+    cr_expect(graph->node_count == 2);
+    onnxd_graph_destroy(graph);
+}
+
+/* Work is bounded too: products of these would take minutes. */
+Test(passes, folding_work_is_bounded)
+{
+    onnxd_graph *graph = build_graph();
+    int64_t dims[2] = {2048, 2048};
+    onnxd_shape shape = onnxd_shape_from(2, dims);
+    onnxd_tensor *tensor = NULL;
+    expect_ok(onnxd_tensor_create(ONNXD_FLOAT, &shape, &tensor));
+    onnxd_graph_set_constant(graph, build_value(graph, "w"), tensor);
+    onnxd_tensor_release(tensor);
+    onnxd_op_def slow = *build_node(graph, "MatMul", "w,w", "y")->def;
+    onnxd_pass_env generous = env;
+    generous.fold_max_node_bytes = generous.fold_max_total_bytes = (uint64_t)1 << 40;
+    slow.compute = refuse_to_run;
+    graph->nodes[0].def = &slow;
+    build_signature(graph, "", "y");
+    expect_ok(onnxd_passes_run(graph, &generous));
+    cr_expect(graph->node_count == 1);
     onnxd_graph_destroy(graph);
 }
 
