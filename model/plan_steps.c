@@ -61,22 +61,51 @@ static onnxd_status *add_workspace(onnxd_plan_builder *b, uint32_t step, uint32_
     return onnxd_builder_add_range(b, space, bytes, &b->workspace_ranges[step]);
 }
 
+static bool has_strings(const onnxd_op_query *query)
+{
+    for (uint32_t i = 0; i < query->input_count; i++)
+        if (query->inputs[i].dtype == ONNXD_STRING)
+            return true;
+    for (uint32_t i = 0; i < query->output_count; i++)
+        if (query->outputs[i].dtype == ONNXD_STRING)
+            return true;
+    return false;
+}
+
+/* The kernel of the instance on which the node was placed. Placement asked with the declared types;
+ * an instance may still refuse these concrete ones, and then the first other one that takes them
+ * runs the node. */
+static onnxd_status *find_kernel(onnxd_plan_builder *b, const onnxd_node *node, uint32_t *inout_ep,
+                                 onnxd_kernel **out_kernel)
+{
+    const onnxd_op_query query = make_query(b, node);
+    onnxd_status *refusal = onnxd_ep_get_kernel(b->model->eps[*inout_ep], &query, out_kernel);
+    if (onnxd_status_code(refusal) != ONNXD_NO_EP_FOR_OP)
+        return refusal;
+    const bool is_host_only = has_strings(&query);
+    for (uint32_t ep = 0; ep < b->model->ep_count; ep++) {
+        if (ep == *inout_ep || (is_host_only && b->model->ep_spaces[ep] != ONNXD_HOST_SPACE))
+            continue;
+        onnxd_status *status = onnxd_ep_get_kernel(b->model->eps[ep], &query, out_kernel);
+        if (status == NULL) {
+            onnxd_status_free(refusal);
+            *inout_ep = ep;
+            return NULL;
+        }
+        refusal = onnxd_status_join(refusal, status);
+    }
+    return refusal;
+}
+
 static onnxd_status *add_step(onnxd_plan_builder *b, onnxd_node_id id)
 {
     const onnxd_node *node = &b->graph->nodes[id];
-    const uint32_t ep = b->model->placement.nodes[id].ep;
+    uint32_t ep = b->model->placement.nodes[id].ep;
+    onnxd_kernel *kernel;
+    ONNXD_TRY(find_kernel(b, node, &ep, &kernel));
     const uint32_t stage = stage_for(b, ep);
     const uint32_t space = b->plan->stages[stage].space;
-    const uint32_t index = b->plan->step_count;
-    for (uint32_t i = 0; i < node->input_count; i++)
-        if (node->inputs[i] != ONNXD_NONE)
-            ONNXD_TRY(onnxd_builder_require(b, node->inputs[i], space, stage, b->now));
-    for (uint32_t i = 0; i < node->output_count; i++)
-        if (node->outputs[i] != ONNXD_NONE)
-            ONNXD_TRY(onnxd_builder_define(b, node->outputs[i], stage));
-    const onnxd_op_query query = make_query(b, node);
-    onnxd_kernel *kernel;
-    ONNXD_TRY(onnxd_ep_get_kernel(b->model->eps[ep], &query, &kernel));
+    const uint32_t index = b->plan->step_count++;
     b->plan->steps[index] = (onnxd_step){
         .node = id,
         .kernel = kernel,
@@ -85,8 +114,13 @@ static onnxd_status *add_step(onnxd_plan_builder *b, onnxd_node_id id)
         .output_count = node->output_count,
         .workspace_offset = ONNXD_NO_WORKSPACE,
     };
-    b->plan->step_count++;
     b->plan->stages[stage].step_count++;
+    for (uint32_t i = 0; i < node->input_count; i++)
+        if (node->inputs[i] != ONNXD_NONE)
+            ONNXD_TRY(onnxd_builder_require(b, node->inputs[i], space, stage, b->now));
+    for (uint32_t i = 0; i < node->output_count; i++)
+        if (node->outputs[i] != ONNXD_NONE)
+            ONNXD_TRY(onnxd_builder_define(b, node->outputs[i], stage));
     ONNXD_TRY(add_workspace(b, index, space));
     b->now++;
     return NULL;

@@ -86,7 +86,7 @@ static onnxd_status *get_kernel(onnxd_ep *ep, const onnxd_op_query *query,
     (void)ep;
     (void)query;
     (void)out_kernel;
-    return refuse();
+    return onnxd_error(ONNXD_NO_EP_FOR_OP, "fake_ep makes no kernels");
 }
 
 static onnxd_status *allocate(onnxd_ep *ep, size_t bytes, size_t alignment,

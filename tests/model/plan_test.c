@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "tests/model/fake_ep.h"
 #include "tests/model/support.h"
 
 #define CPU "cpu;cpu.threads=1"
@@ -270,6 +271,45 @@ Test(plan, weights_are_uploaded_once_for_all_shapes)
     cr_expect_eq(second.buffers_live, 3);
     onnxd_model_release(model);
     cr_expect_eq(onnxd_ep_get_stats(runtime->eps[0]).buffers_live, 0);
+    onnxd_runtime_destroy(runtime);
+}
+
+/* ---- refusals ------------------------------------------------------------------------------ */
+
+Test(plan, a_node_refused_with_concrete_shapes_runs_elsewhere)
+{
+    static const float input_data[] = {1, -2, 3}, expected[] = {-1, 2, -3};
+    const fake_ep_settings promising = {.node_us = 0, .claimed_op = "Neg"};
+    onnxd_ep *eps[2] = {fake_ep_open(0, &promising)};
+    onnx_file file = onnx_file_begin();
+    cr_assert_eq(support_open(CPU, eps + 1, 1), 1);
+    onnxd_runtime *runtime = support_runtime_of(eps, 2);
+    onnx_input(&file, "x", ONNXD_FLOAT, "N");
+    onnx_node(&file, "Neg", "x", "y");
+    onnx_output(&file, "y", ONNXD_FLOAT, "N");
+    onnxd_model *model = support_load(runtime, &file, NULL);
+    cr_expect_eq(model->placement.nodes[0].ep, 0);
+    const onnxd_tensor_view input = support_view(input_data, ONNXD_FLOAT, "3");
+    onnxd_plan *plan = prepare(model, &input);
+    cr_expect_eq(onnxd_plan_stage_ep(plan, 0), 1);
+    onnxd_plan_release(plan);
+    support_expect_floats(model, &input, 3, expected);
+    onnxd_model_release(model);
+    onnxd_runtime_destroy(runtime);
+}
+
+Test(plan, a_node_that_everybody_refuses_is_an_error)
+{
+    const fake_ep_settings promising = {.node_us = 0};
+    onnxd_ep *eps[1] = {fake_ep_open(0, &promising)};
+    onnx_file file = onnx_file_begin();
+    onnxd_model *model;
+    onnxd_runtime *runtime = support_runtime_of(eps, 1);
+    onnx_input(&file, "x", ONNXD_FLOAT, "3");
+    onnx_node(&file, "Neg", "x", "y");
+    onnx_output(&file, "y", ONNXD_FLOAT, "3");
+    support_error(support_try_load(runtime, &file, NULL, &model), ONNXD_NO_EP_FOR_OP,
+                  "node 'y' (Neg): fake_ep makes no kernels");
     onnxd_runtime_destroy(runtime);
 }
 

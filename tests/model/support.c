@@ -67,7 +67,7 @@ static const onnxd_ep_api *api_of(const char *name)
 }
 
 /* `text` is one instance: a name, then key=value pairs, separated by semicolons; it is cut up. */
-static onnxd_ep *open_instance(char *text, uint32_t index)
+static onnxd_ep *open_instance(char *text)
 {
     onnxd_ep_option options[MAX_OPTIONS];
     onnxd_ep_config config = {.options = options};
@@ -81,32 +81,42 @@ static onnxd_ep *open_instance(char *text, uint32_t index)
         options[config.option_count++] = (onnxd_ep_option){key, value};
         next = strchr(value, ';');
     }
-    support_ok(onnxd_ep_create(api_of(text), the_host(), index, &ep));
+    support_ok(onnxd_ep_create(api_of(text), the_host(), 0, &ep));
     support_ok(onnxd_ep_initialize(ep, &config));
     return ep;
 }
 
-onnxd_runtime *support_runtime(const char *spec)
+onnxd_runtime *support_runtime_of(onnxd_ep *const *eps, size_t count)
 {
     const onnxd_runtime_options options = {.host_memory_limit_bytes = SIZE_MAX,
                                            .host_memory_cache_bytes = (size_t)64 << 20};
-    char text[512];
-    onnxd_ep *eps[MAX_INSTANCES];
-    size_t count = 0;
     onnxd_runtime *runtime;
+    support_ok(onnxd_runtime_create(eps, count, onnxd_ops(), &options, &runtime));
+    return runtime;
+}
+
+size_t support_open(const char *spec, onnxd_ep **eps, size_t capacity)
+{
+    char text[512];
+    size_t count = 0;
     cr_assert(strlen(spec) < sizeof(text));
     strcpy(text, spec);
     for (char *next = text; next != NULL;) {
         char *blank = strchr(next, ' ');
         if (blank != NULL)
             *blank++ = '\0';
-        cr_assert(count < MAX_INSTANCES);
-        eps[count] = open_instance(next, 0);
-        count++;
+        cr_assert(count < capacity);
+        eps[count++] = open_instance(next);
         next = blank;
     }
-    support_ok(onnxd_runtime_create(eps, count, onnxd_ops(), &options, &runtime));
-    return runtime;
+    return count;
+}
+
+onnxd_runtime *support_runtime(const char *spec)
+{
+    onnxd_ep *eps[MAX_INSTANCES];
+    const size_t count = support_open(spec, eps, MAX_INSTANCES);
+    return support_runtime_of(eps, count);
 }
 
 /* ---- files --------------------------------------------------------------------------------- */

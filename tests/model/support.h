@@ -9,6 +9,9 @@
 /* Instances separated by blanks, each a provider's short name and its options, separated by
  * semicolons: "cpu;cpu.threads=1 sim;sim.async=false". */
 onnxd_runtime *support_runtime(const char *spec);
+/* The two halves of it. open returns the number of instances. */
+size_t support_open(const char *spec, onnxd_ep **eps, size_t capacity);
+onnxd_runtime *support_runtime_of(onnxd_ep *const *eps, size_t count);
 
 /* A directory of its own under the system's, removed by support_remove_directory(). */
 void support_make_directory(char *path, size_t capacity);
