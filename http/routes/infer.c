@@ -151,11 +151,12 @@ static void decode(uv_work_t *work)
 {
     onnxd_http_infer *infer = ONNXD_CONTAINER_OF(work, onnxd_http_infer, work);
     onnxd_http_exchange *exchange = exchange_of(infer);
+    static char nothing[1];
     onnxd_http_decoding decoding = {
         .options = &exchange->server->options,
         .request = infer->request,
         .arena = &exchange->arena,
-        .body = exchange->body.data,
+        .body = exchange->body.data != NULL ? exchange->body.data : nothing,
         .body_bytes = exchange->body.length,
         .has_json_bytes = exchange->head.has_json_length,
         .json_bytes = exchange->head.json_length,

@@ -106,7 +106,7 @@ static void end_request(golden_case *at)
     onnxd_strbuf *request = &at->request;
     const char *blank =
         request->length > 0 ? memmem(request->data, request->length, "\r\n\r\n", 4) : NULL;
-    const char *end = request->data + request->length;
+    const char *end = blank != NULL ? request->data + request->length : NULL;
     if (blank != NULL && blank + 4 < end && memcmp(end - 4, "\r\n\r\n", 4) != 0)
         request->length -= 2;
     settle_length(request);
