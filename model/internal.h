@@ -17,8 +17,9 @@
 
 /* One memory in which activations lie. */
 typedef struct onnxd_space {
-    onnxd_ep *ep;     /* NULL: the host */
-    size_t alignment; /* of everything in it */
+    onnxd_ep *ep;      /* NULL: the host */
+    uint32_t ep_index; /* of the instance, in the runtime */
+    size_t alignment;  /* of everything in it */
 } onnxd_space;
 
 /* Takes a model whose last reference is gone; see onnxd_model_set_reaper(). */
@@ -41,21 +42,13 @@ struct onnxd_model {
     uint32_t space_count;
     onnxd_placement placement;
     onnxd_plan_cache plans;
-    /* Weights on devices: [space_count] arrays of [value_count], made when first asked for. */
-    pthread_mutex_t constants_mutex;
-    onnxd_buffer **constants;
+    onnxd_weight **weights; /* [value_count]; NULL for values that are no constants */
     /* Requests between uses. */
     pthread_mutex_t requests_mutex;
     onnxd_fifo requests;
     onnxd_reaper *reaper;
 };
 
-/* The value's weights in a device's space, uploaded when asked for first. */
-ONNXD_NODISCARD onnxd_status *onnxd_model_constant(onnxd_model *model, uint32_t space,
-                                                   onnxd_value_id value, onnxd_buffer *out_buffer);
-/* Uploads a host tensor to a fresh buffer of the space. */
-ONNXD_NODISCARD onnxd_status *
-onnxd_space_upload(const onnxd_space *space, const onnxd_tensor *tensor, onnxd_buffer *out_buffer);
 /* Ends every request kept for reuse. */
 void onnxd_model_drop_requests(onnxd_model *model);
 

@@ -44,19 +44,11 @@ void onnxd_model_set_reaper(onnxd_model *model, onnxd_reaper *reaper)
     model->reaper = onnxd_reaper_retain(reaper);
 }
 
-static void drop_device_constants(onnxd_model *model)
+static void drop_weights(onnxd_model *model)
 {
-    if (model->constants == NULL)
-        return;
-    for (uint32_t s = 0; s < model->space_count; s++) {
-        if (model->constants[s] == NULL)
-            continue;
-        for (onnxd_value_id v = 0; v < model->graph->value_count; v++)
-            if (model->constants[s][v].handle != 0)
-                onnxd_status_free(onnxd_ep_deallocate(model->spaces[s].ep, model->constants[s][v]));
-        onnxd_free(model->constants[s]);
-    }
-    onnxd_free(model->constants);
+    for (onnxd_value_id v = 0; model->weights != NULL && v < model->graph->value_count; v++)
+        onnxd_weights_release(model->runtime->weights, model->weights[v]);
+    onnxd_free(model->weights);
 }
 
 void onnxd_model_destroy(onnxd_model *model)
@@ -65,7 +57,7 @@ void onnxd_model_destroy(onnxd_model *model)
         return;
     onnxd_model_drop_requests(model);
     onnxd_plan_cache_deinit(&model->plans);
-    drop_device_constants(model);
+    drop_weights(model);
     onnxd_placement_deinit(&model->placement);
     onnxd_graph_destroy(model->graph);
     onnxd_free(model->inputs);
@@ -76,86 +68,8 @@ void onnxd_model_destroy(onnxd_model *model)
     onnxd_free(model->spaces);
     onnxd_free(model->name);
     onnxd_reaper_release(model->reaper);
-    pthread_mutex_destroy(&model->constants_mutex);
     pthread_mutex_destroy(&model->requests_mutex);
     onnxd_free(model);
-}
-
-/* ---- weights on devices -------------------------------------------------------------------- */
-
-onnxd_status *onnxd_space_upload(const onnxd_space *space, const onnxd_tensor *tensor,
-                                 onnxd_buffer *out_buffer)
-{
-    onnxd_buffer buffer;
-    ONNXD_TRY(onnxd_ep_allocate(space->ep, tensor->bytes, space->alignment, &buffer));
-    if (tensor->bytes > 0) {
-        const onnxd_copy copy = {
-            .source = onnxd_buffer_borrow_host(tensor->data, tensor->bytes),
-            .destination = buffer,
-            .bytes = tensor->bytes,
-        };
-        onnxd_status *status = onnxd_ep_copy(space->ep, &copy);
-        if (status != NULL)
-            return onnxd_status_join(status, onnxd_ep_deallocate(space->ep, buffer));
-    }
-    *out_buffer = buffer;
-    return NULL;
-}
-
-static bool find_constant(onnxd_model *model, uint32_t space, onnxd_value_id value,
-                          onnxd_buffer *out_buffer)
-{
-    pthread_mutex_lock(&model->constants_mutex);
-    const onnxd_buffer buffer = model->constants[space] == NULL ? (onnxd_buffer){.handle = 0}
-                                                                : model->constants[space][value];
-    pthread_mutex_unlock(&model->constants_mutex);
-    *out_buffer = buffer;
-    return buffer.handle != 0;
-}
-
-/* Puts `buffer` in the table unless another thread was faster; returns what the table holds. */
-static onnxd_buffer keep_constant(onnxd_model *model, uint32_t space, onnxd_value_id value,
-                                  onnxd_buffer buffer)
-{
-    pthread_mutex_lock(&model->constants_mutex);
-    onnxd_buffer *slot = &model->constants[space][value];
-    if (slot->handle == 0)
-        *slot = buffer;
-    const onnxd_buffer kept = *slot;
-    pthread_mutex_unlock(&model->constants_mutex);
-    return kept;
-}
-
-static onnxd_status *make_constant_table(onnxd_model *model, uint32_t space)
-{
-    onnxd_buffer *table = onnxd_alloc_zero(model->graph->value_count, sizeof(onnxd_buffer));
-    if (table == NULL)
-        return onnxd_error_out_of_memory(
-            "the weights' addresses", model->graph->value_count * sizeof(onnxd_buffer), UINT64_MAX);
-    pthread_mutex_lock(&model->constants_mutex);
-    if (model->constants[space] == NULL) {
-        model->constants[space] = table;
-        table = NULL;
-    }
-    pthread_mutex_unlock(&model->constants_mutex);
-    onnxd_free(table);
-    return NULL;
-}
-
-onnxd_status *onnxd_model_constant(onnxd_model *model, uint32_t space, onnxd_value_id value,
-                                   onnxd_buffer *out_buffer)
-{
-    onnxd_buffer buffer;
-    if (find_constant(model, space, value, out_buffer))
-        return NULL;
-    ONNXD_TRY(make_constant_table(model, space));
-    ONNXD_TRY(
-        onnxd_space_upload(&model->spaces[space], model->graph->values[value].constant, &buffer));
-    const onnxd_buffer kept = keep_constant(model, space, value, buffer);
-    if (kept.handle != buffer.handle)
-        ONNXD_TRY(onnxd_ep_deallocate(model->spaces[space].ep, buffer));
-    *out_buffer = kept;
-    return NULL;
 }
 
 /* ---- signature ----------------------------------------------------------------------------- */

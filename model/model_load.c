@@ -32,8 +32,7 @@ static onnxd_status *make_spaces(onnxd_model *model)
 {
     size_t host_alignment = 64;
     model->spaces = onnxd_alloc_zero(model->ep_count + 1, sizeof(model->spaces[0]));
-    model->constants = onnxd_alloc_zero(model->ep_count + 1, sizeof(model->constants[0]));
-    if (model->spaces == NULL || model->constants == NULL)
+    if (model->spaces == NULL)
         return onnxd_error_out_of_memory("a model", model->ep_count * sizeof(model->spaces[0]),
                                          UINT64_MAX);
     model->space_count = 1;
@@ -46,8 +45,9 @@ static onnxd_status *make_spaces(onnxd_model *model)
             continue;
         }
         model->ep_spaces[i] = model->space_count;
-        model->spaces[model->space_count++] =
-            (onnxd_space){.ep = model->eps[i], .alignment = info.alignment_bytes};
+        model->spaces[model->space_count++] = (onnxd_space){.ep = model->eps[i],
+                                                            .ep_index = model->ep_indices[i],
+                                                            .alignment = info.alignment_bytes};
     }
     model->spaces[ONNXD_HOST_SPACE] = (onnxd_space){.alignment = host_alignment};
     return NULL;
@@ -73,6 +73,27 @@ static onnxd_status *run_custom_passes(onnxd_model *model, const onnxd_pass_env 
         return NULL;
     ONNXD_TRY(onnxd_graph_compact(model->graph));
     return onnxd_infer_shapes(model->graph);
+}
+
+/* ---- weights ------------------------------------------------------------------------------- */
+
+/* Exchanges every constant for the equal one that some model has already. Before anybody else, a
+ * kernel above all, has kept a reference to this model's own. */
+static onnxd_status *share_weights(onnxd_model *model)
+{
+    onnxd_graph *graph = model->graph;
+    model->weights = onnxd_alloc_zero(graph->value_count, sizeof(onnxd_weight *));
+    if (model->weights == NULL)
+        return onnxd_error_out_of_memory("a model's weights",
+                                         graph->value_count * sizeof(onnxd_weight *), UINT64_MAX);
+    for (onnxd_value_id v = 0; v < graph->value_count; v++) {
+        if (graph->values[v].constant == NULL)
+            continue;
+        ONNXD_TRY(onnxd_weights_acquire(model->runtime->weights, graph->values[v].constant,
+                                        &model->weights[v]));
+        onnxd_graph_set_constant(graph, v, onnxd_weight_tensor(model->weights[v]));
+    }
+    return NULL;
 }
 
 /* ---- signature ----------------------------------------------------------------------------- */
@@ -158,7 +179,6 @@ static onnxd_status *model_create(onnxd_runtime *runtime, const char *name, int6
     if (model == NULL)
         return onnxd_error_out_of_memory("a model", sizeof(*model), UINT64_MAX);
     atomic_init(&model->references, 1);
-    pthread_mutex_init(&model->constants_mutex, NULL);
     pthread_mutex_init(&model->requests_mutex, NULL);
     model->runtime = runtime;
     model->version = version;
@@ -188,6 +208,7 @@ static onnxd_status *load(onnxd_model *model, const char *path, const onnxd_mode
         onnxd_graph_load_file(path, model->runtime->registry, &options->limits, &model->graph));
     ONNXD_TRY(onnxd_passes_run(model->graph, &env));
     ONNXD_TRY(run_custom_passes(model, &env));
+    ONNXD_TRY(share_weights(model));
     ONNXD_TRY(onnxd_place(model->graph, model->eps, model->ep_count, &model->placement));
     ONNXD_TRY(make_signature(model));
     ONNXD_TRY(onnxd_plan_cache_init(&model->plans, options->plan_cache_capacity));

@@ -126,7 +126,8 @@ static onnxd_status *place_constant(onnxd_plan_builder *b, onnxd_value_id value,
         return NULL;
     }
     if (b->graph->values[value].constant != NULL) {
-        ONNXD_TRY(onnxd_model_constant(b->model, space, value, &buffer));
+        ONNXD_TRY(onnxd_weights_on(b->model->runtime->weights, b->model->weights[value],
+                                   b->model->spaces[space].ep_index, &buffer));
     } else {
         onnxd_plan *plan = b->plan;
         onnxd_plan_constant *grown = onnxd_realloc_array(
@@ -134,7 +135,7 @@ static onnxd_status *place_constant(onnxd_plan_builder *b, onnxd_value_id value,
         if (grown == NULL)
             return onnxd_error_out_of_memory("constants of a plan", sizeof(grown[0]), UINT64_MAX);
         plan->constants = grown;
-        ONNXD_TRY(onnxd_space_upload(&b->model->spaces[space], tensor, &buffer));
+        ONNXD_TRY(onnxd_tensor_upload(b->model->spaces[space].ep, tensor, &buffer));
         plan->constants[plan->constant_count++] =
             (onnxd_plan_constant){b->model->spaces[space].ep, buffer};
     }

@@ -41,6 +41,7 @@ static void free_runtime(onnxd_runtime *runtime)
     if (runtime == NULL)
         return;
     onnxd_pool_destroy(runtime->host_pool);
+    onnxd_weights_destroy(runtime->weights);
     onnxd_free(runtime->eps);
     onnxd_free(runtime);
 }
@@ -64,6 +65,9 @@ onnxd_status *onnxd_runtime_create(onnxd_ep *const *eps, size_t ep_count,
         goto fail;
     }
     memcpy(runtime->eps, eps, ep_count * sizeof(runtime->eps[0]));
+    status = onnxd_weights_create(runtime->eps, ep_count, &runtime->weights);
+    if (status != NULL)
+        goto fail;
     const size_t alignment = host_alignment(eps, ep_count);
     const onnxd_pool_options pool = {
         .alignment = alignment,

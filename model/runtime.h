@@ -9,6 +9,7 @@
 
 #include "ep/ep.h"
 #include "memory/pool.h"
+#include "model/weights.h"
 
 typedef struct onnxd_runtime_options {
     size_t
@@ -20,7 +21,8 @@ typedef struct onnxd_runtime {
     onnxd_ep **eps; /* initialised; preferred first: the order of the configuration */
     size_t ep_count;
     const onnxd_op_registry *registry;
-    onnxd_pool *host_pool; /* 64-byte aligned */
+    onnxd_pool *host_pool; /* 64-byte aligned at least */
+    onnxd_weights *weights;
 } onnxd_runtime;
 
 /* Takes over the instances; they are shut down and destroyed with the runtime. On failure they stay

@@ -274,6 +274,43 @@ Test(plan, weights_are_uploaded_once_for_all_shapes)
     onnxd_runtime_destroy(runtime);
 }
 
+/* A multiplication by 2048 weights, all of them `weight`. */
+static onnxd_model *load_large(onnxd_runtime *runtime, float weight)
+{
+    static float weights[2048];
+    for (size_t i = 0; i < ONNXD_COUNT(weights); i++)
+        weights[i] = weight;
+    onnx_file file = onnx_file_begin();
+    onnx_input(&file, "x", ONNXD_FLOAT, "1");
+    onnx_floats(&file, "w", "2048", ONNXD_COUNT(weights), weights);
+    onnx_node(&file, "Mul", "x,w", "y");
+    onnx_output(&file, "y", ONNXD_FLOAT, "2048");
+    return support_load(runtime, &file, NULL);
+}
+
+Test(plan, equal_weights_of_several_models_are_kept_once)
+{
+    static float expected[2048];
+    static const float three = 3;
+    const onnxd_tensor_view input = support_view(&three, ONNXD_FLOAT, "1");
+    onnxd_runtime *runtime = support_runtime(SIM);
+    onnxd_model *first = load_large(runtime, 2);
+    onnxd_model *second = load_large(runtime, 2);
+    onnxd_model *other = load_large(runtime, 5);
+    cr_expect_eq(onnxd_ep_get_stats(runtime->eps[0]).buffers_live, 2);
+    const onnxd_value_id w = onnxd_graph_find_value(first->graph, "w");
+    cr_expect_eq(first->graph->values[w].constant, second->graph->values[w].constant);
+    cr_expect_neq(first->graph->values[w].constant, other->graph->values[w].constant);
+    onnxd_model_release(first);
+    for (size_t i = 0; i < ONNXD_COUNT(expected); i++)
+        expected[i] = 6;
+    support_expect_floats(second, &input, ONNXD_COUNT(expected), expected);
+    onnxd_model_release(second);
+    onnxd_model_release(other);
+    cr_expect_eq(onnxd_ep_get_stats(runtime->eps[0]).buffers_live, 0);
+    onnxd_runtime_destroy(runtime);
+}
+
 /* ---- refusals ------------------------------------------------------------------------------ */
 
 Test(plan, a_node_refused_with_concrete_shapes_runs_elsewhere)
