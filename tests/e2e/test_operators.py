@@ -179,13 +179,8 @@ def expected_cast(array, target):
 
 
 def to_input(name, elem_type, array, binary):
-    protocol = TYPES[elem_type][0]
-    tensor = triton.InferInput(name, list(array.shape), protocol)
-    if protocol == "BF16":
-        # numpy has no bfloat16: the client takes float32 and truncates, exact for these values.
-        tensor.set_data_from_numpy(array.astype(np.float32), binary_data=True)
-    else:
-        tensor.set_data_from_numpy(array, binary_data=binary)
+    tensor = triton.InferInput(name, list(array.shape), TYPES[elem_type][0])
+    tensor.set_data_from_numpy(array, binary_data=binary)
     return tensor
 
 
