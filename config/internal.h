@@ -5,7 +5,6 @@
 #include <cjson/cJSON.h>
 
 #include "base/json_reader.h"
-#include "base/path.h"
 #include "config/config.h"
 
 /* ---- report -------------------------------------------------------------------------------- */
@@ -36,9 +35,8 @@ typedef struct onnxd_config_position {
 /* A file that is well-formed: a tree of values, each with its position. */
 typedef struct onnxd_config_document {
     const char *file;
-    const char *text;
+    char *text;
     size_t length;
-    onnxd_file mapping;
     cJSON *root;
     onnxd_config_position *positions;
     size_t count;

@@ -1,8 +1,11 @@
 /* Files: what is refused, with which words and on which line. */
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "support.h"
@@ -199,6 +202,42 @@ Test(file, a_missing_file_and_a_folder_are_named)
         onnxd_status_free(status);
         onnxd_config_report_deinit(&report);
     }
+}
+
+/* Loads `path` itself; the report's line must be `expected`. */
+static void refuse_path(const char *path, const char *expected)
+{
+    onnxd_config_sources sources = {.file = path};
+    onnxd_config_report report;
+    onnxd_config *config = NULL;
+    char line[256];
+    onnxd_config_report_init(&report);
+    onnxd_status *status = onnxd_config_load(&sources, &report, &config);
+    cr_assert_not_null(status);
+    snprintf(line, sizeof(line), "%s: %s\n", path, expected);
+    cr_assert_str_eq(report.errors.data, line);
+    onnxd_status_free(status);
+    onnxd_config_report_deinit(&report);
+}
+
+Test(file, what_is_no_file_is_refused_without_waiting, .timeout = 30)
+{
+    char folder[] = "/tmp/onnxd_config_XXXXXX";
+    char pipe[64], large[64];
+    cr_assert_not_null(mkdtemp(folder));
+    snprintf(pipe, sizeof(pipe), "%s/pipe", folder);
+    snprintf(large, sizeof(large), "%s/large", folder);
+    cr_assert_eq(mkfifo(pipe, 0600), 0);
+    refuse_path(pipe, "not a regular file");
+    int descriptor = open(large, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    cr_assert(descriptor >= 0);
+    cr_assert_eq(ftruncate(descriptor, ONNXD_CONFIG_MAX_FILE_BYTES + 1), 0);
+    refuse_path(large, "larger than the allowed 1048576 bytes");
+    cr_assert_eq(ftruncate(descriptor, ONNXD_CONFIG_MAX_FILE_BYTES), 0);
+    close(descriptor);
+    unlink(large);
+    unlink(pipe);
+    rmdir(folder);
 }
 
 /* The bounds keep a hostile file from costing more than reading it. */
