@@ -96,10 +96,6 @@ static unsigned round_magnitude(const format *f, double value)
     /* In units of the last place a number is below 2^(fraction_bits + 1): rounding is exact, and a
      * carry runs into the exponent as it should. */
     double units = nearbyint(ldexp(value, f->fraction_bits - exponent));
-    if (units >= 1 << (f->fraction_bits + 1)) {
-        units /= 2;
-        exponent++;
-    }
     if (units < 1 << f->fraction_bits)
         return (unsigned)units;
     return ((unsigned)(exponent + f->bias) << f->fraction_bits) +

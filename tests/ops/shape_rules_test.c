@@ -112,6 +112,8 @@ Test(shape_rules, slice)
         {"Slice", 13, "", "float[5]; int64[1]{4}; int64[1]{-100}; -; int64[1]{-2}", "float[3]"},
         {"Slice", 13, "", "float[5]; int64[1]{3}; int64[1]{3}", "float[0]"},
         {"Slice", 13, "", "float[0]; int64[1]{0}; int64[1]{9}; -; int64[1]{-1}", "float[0]"},
+        {"Slice", 13, "", "float[0]; int64[1]{-5}; int64[1]{-9}; -; int64[1]{-1}", "float[0]"},
+        {"Slice", 13, "", "float[5]; int64[1]{-9}; int64[1]{-99}; -; int64[1]{-1}", "float[1]"},
         {"Slice", 13, "", "float[5]; int64[1]{0}; int64[1]{1}; int64[1]{1}",
          "error: outside [-1, 0]"},
         {"Slice", 13, "", "float[5]; int64[1]{0}; int64[1]{1}; -; int64[1]{0}",
@@ -189,6 +191,8 @@ Test(shape_rules, concat_and_split)
     static const op_text calls[] = {
         {"Concat", 13, "axis=1", "float[s0,2]; float[?,3]", "float[s0,5]"},
         {"Concat", 13, "axis=0", "float[s0,2]; float[3,s1]", "float[?,2]"},
+        {"Concat", 13, "axis=1", "float[?,2]; float[4,3]", "float[4,5]"},
+        {"Concat", 13, "axis=1", "float[?,2]; float[s1,3]", "float[s1,5]"},
         {"Concat", 13, "axis=-1", "float[2]; float*", "float[?]"},
         {"Concat", 3, "", "float[2,1]; float[2,1]", "float[2,2]"},
         {"Concat", 13, "", "float[2]", "error: 'axis'"},
