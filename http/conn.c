@@ -220,11 +220,12 @@ static void tick_input(onnxd_http_conn *conn)
 /* Returns when to look again. */
 static uint64_t tick_rate(onnxd_http_conn *conn, uint64_t now_ms)
 {
-    uint64_t elapsed_ms = now_ms - conn->body_started_ms;
+    uint64_t elapsed_ms = now_ms - conn->rate_started_ms;
     if (elapsed_ms < RATE_GRACE_MS)
-        return conn->body_started_ms + RATE_GRACE_MS;
+        return conn->rate_started_ms + RATE_GRACE_MS;
     uint64_t rate = conn->server->options.min_body_rate_bytes_per_s;
-    if (conn->receiving->body_bytes / rate < elapsed_ms / 1000) {
+    uint64_t received_bytes = conn->receiving->body_bytes - conn->rate_base_bytes;
+    if (received_bytes / rate < elapsed_ms / 1000) {
         onnxd_http_conn_refuse(conn, 408, "the request body arrives too slowly");
         return UINT64_MAX;
     }

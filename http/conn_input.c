@@ -108,13 +108,20 @@ static void answer_early(onnxd_http_conn *conn, onnxd_http_exchange *exchange,
         onnxd_http_conn_refuse(conn, 0, NULL);
 }
 
+/* The minimum rate counts from here. */
+static void start_rate(onnxd_http_conn *conn)
+{
+    conn->rate_started_ms = onnxd_http_conn_now(conn);
+    conn->rate_base_bytes = conn->receiving->body_bytes;
+}
+
 static void on_head(onnxd_http_conn *conn, onnxd_http_exchange *exchange)
 {
     const onnxd_http_head *head = &exchange->head;
     exchange->has_head = true;
     conn->request_count++;
     conn->server->stats.requests++;
-    conn->body_started_ms = onnxd_http_conn_now(conn);
+    start_rate(conn);
     exchange->match = onnxd_http_router_find(head->method, head->path);
     onnxd_http_fault fault = admit(exchange);
     if (fault.status != 0) {
@@ -249,18 +256,22 @@ static void settle_phase(onnxd_http_conn *conn)
     const onnxd_http_options *options = &conn->server->options;
     onnxd_http_input_phase phase = ONNXD_HTTP_INPUT_BUSY;
     uint32_t timeout_ms = 0;
-    if (must_pause(conn)) {
-        phase = ONNXD_HTTP_INPUT_BUSY;
-    } else if (conn->receiving != NULL) {
-        phase = conn->receiving->has_head ? ONNXD_HTTP_INPUT_BODY : ONNXD_HTTP_INPUT_HEAD;
-        timeout_ms = conn->receiving->has_head ? options->client_body_timeout_ms
-                                               : options->client_header_timeout_ms;
+    const onnxd_http_exchange *receiving = conn->receiving;
+    if (must_pause(conn) || (receiving != NULL && receiving->owes_continue)) {
+        phase = ONNXD_HTTP_INPUT_BUSY; /* the next step is ours */
+    } else if (receiving != NULL) {
+        phase = receiving->has_head ? ONNXD_HTTP_INPUT_BODY : ONNXD_HTTP_INPUT_HEAD;
+        timeout_ms = receiving->has_head ? options->client_body_timeout_ms
+                                         : options->client_header_timeout_ms;
     } else if (conn->queue.count == 0) {
         phase = conn->request_count == 0 ? ONNXD_HTTP_INPUT_FIRST : ONNXD_HTTP_INPUT_IDLE;
         timeout_ms = options->keepalive_timeout_ms;
     }
-    if (phase != conn->phase)
-        onnxd_http_conn_enter(conn, phase, timeout_ms);
+    if (phase == conn->phase)
+        return;
+    if (phase == ONNXD_HTTP_INPUT_BODY)
+        start_rate(conn);
+    onnxd_http_conn_enter(conn, phase, timeout_ms);
 }
 
 void onnxd_http_conn_resume_input(onnxd_http_conn *conn)

@@ -35,7 +35,7 @@ struct onnxd_http_conn {
     bool is_sending_continue;
     bool is_closing;
     uint64_t opened_ms, input_due_ms, write_due_ms;
-    uint64_t body_started_ms;
+    uint64_t rate_started_ms, rate_base_bytes; /* what the rate of a body is measured from */
     uint64_t lingered_bytes;
     size_t write_pending_bytes; /* at the last look */
     uv_buf_t continue_buffer;

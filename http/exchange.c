@@ -1,6 +1,7 @@
 #include "http/exchange.h"
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "http/server_internal.h"
 
 #define ARENA_BLOCK_BYTES 2048
@@ -138,6 +139,9 @@ void onnxd_http_exchange_fail(onnxd_http_exchange *exchange, onnxd_status *statu
     /* Only the server cancels a request whose client still waits: when it stops. */
     if (onnxd_status_code(status) == ONNXD_CANCELLED)
         http_status = 503;
+    if (http_status == 500)
+        onnxd_log(ONNXD_LOG_ERROR, "http", "request failed: code=%s error=%s",
+                  onnxd_code_text(onnxd_status_code(status)), onnxd_status_message(status));
     onnxd_http_exchange_refuse(exchange, http_status, onnxd_status_message(status));
     onnxd_status_free(status);
 }

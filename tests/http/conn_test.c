@@ -407,6 +407,31 @@ Test(conn, limits_the_slowness_of_a_body)
     test_server_stop(server);
 }
 
+/* The client waits for "100 Continue", which waits for an earlier answer. */
+Test(conn, does_not_hurry_a_client_that_waits_for_us)
+{
+    onnxd_http_options options = onnxd_http_options_default();
+    options.default_timeout_us = options.max_timeout_us = 1000000000;
+    onnxd_http_server *server = test_server_start(&options);
+    test_client client;
+    size_t position = 0;
+    client_open(&client, server);
+    fake.holds = true;
+    send_infer(&client, 1, "");
+    client_send_text(&client, "POST /v2/models/echo_int32/infer HTTP/1.1\r\nHost: x\r\n"
+                              "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+    tick_after(server, &client, 100000);
+    cr_assert_eq(client.received.length, 0u);
+    fake_release_held();
+    client_pump(&client);
+    expect_next(&client, &position, 200, "\"id\":\"1\"");
+    expect_next(&client, &position, 100, "");
+    tick_after(server, &client, 10001);
+    expect_next(&client, &position, 408, "slowly");
+    client_finish(&client);
+    test_server_stop(server);
+}
+
 Test(conn, limits_the_idle_time)
 {
     onnxd_http_server *server = start();

@@ -28,7 +28,7 @@ typedef struct fake_backend {
     uint32_t live_models;   /* found and not released */
     uint32_t cancelled;     /* calls of cancel */
     uint32_t submitted;
-    uint64_t input_bytes; /* asked for by requests since the last reset */
+    _Atomic uint64_t input_bytes; /* asked for by requests since the last reset */
     int64_t last_deadline_ns;
 } fake_backend;
 

@@ -309,19 +309,19 @@ typedef struct caller {
 
 static void *run_caller(void *user)
 {
-    const caller *caller = user;
-    for (unsigned i = 0; i < caller->rounds; i++) {
+    const caller *self = user;
+    for (unsigned i = 0; i < self->rounds; i++) {
         char body[256], expected[128];
         (void)snprintf(
             body, sizeof(body),
             "{\"id\":\"%u-%u\",\"inputs\":[{\"name\":\"x\",\"shape\":[2],\"datatype\":\"FP32\","
             "\"data\":[%u,-1]}]}",
-            caller->number, i, i);
+            self->number, i, i);
         (void)snprintf(expected, sizeof(expected),
                        "{\"id\":\"%u-%u\",\"model_name\":\"relu\",\"model_version\":\"1\"",
-                       caller->number, i);
-        int fd = dial(caller->address);
-        if (caller->is_rude) {
+                       self->number, i);
+        int fd = dial(self->address);
+        if (self->is_rude) {
             char request[512];
             (void)snprintf(request, sizeof(request),
                            "POST /v2/models/relu/infer HTTP/1.1\r\nHost: x\r\n"
