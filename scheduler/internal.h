@@ -15,7 +15,7 @@ typedef struct onnxd_lane {
     bool is_host; /* kernels run on the device thread; nothing is ever in flight */
     onnxd_worker device, completion;
     pthread_mutex_t mutex;
-    pthread_cond_t work;   /* for the device thread: a request, or room in flight */
+    pthread_cond_t work;   /* for the device thread: a request, or a stage retired */
     pthread_cond_t issued; /* for the completion thread */
     /* under the mutex */
     onnxd_fifo fresh;         /* admitted from outside; bounded */
@@ -23,6 +23,7 @@ typedef struct onnxd_lane {
     onnxd_fifo in_flight;     /* issued, oldest first */
     uint32_t in_flight_count; /* with the one being issued and the one waited for */
     onnxd_request *issuing, *completing;
+    uint64_t retired_count;
     bool is_ending;
 } onnxd_lane;
 

@@ -60,9 +60,41 @@ static onnxd_status *issue(onnxd_lane *lane, onnxd_request *request)
     return onnxd_run_issue(request->run, request->stage, &request->cancelled, &request->fence);
 }
 
+static uint64_t retired_so_far(onnxd_lane *lane)
+{
+    pthread_mutex_lock(&lane->mutex);
+    const uint64_t count = lane->retired_count;
+    pthread_mutex_unlock(&lane->mutex);
+    return count;
+}
+
+/* Waits for the next stage to be retired after `seen`. False when none is in flight. */
+static bool wait_retired(onnxd_lane *lane, uint64_t seen)
+{
+    pthread_mutex_lock(&lane->mutex);
+    while (lane->retired_count == seen && lane->in_flight_count > 1)
+        pthread_cond_wait(&lane->work, &lane->mutex);
+    const bool has_retired = lane->retired_count != seen;
+    pthread_mutex_unlock(&lane->mutex);
+    return has_retired;
+}
+
+/* A stage that finds no memory is issued again when another one has given its memory back, and
+ * fails when there is no other. */
+static onnxd_status *issue_when_room(onnxd_lane *lane, onnxd_request *request)
+{
+    for (;;) {
+        const uint64_t seen = retired_so_far(lane);
+        onnxd_status *status = issue(lane, request);
+        if (onnxd_status_code(status) != ONNXD_OUT_OF_MEMORY || !wait_retired(lane, seen))
+            return status;
+        onnxd_status_free(status);
+    }
+}
+
 static void run_stage(onnxd_lane *lane, onnxd_request *request)
 {
-    onnxd_status *status = issue(lane, request);
+    onnxd_status *status = issue_when_room(lane, request);
     const bool is_empty = request->stage == onnxd_plan_stage_count(request->plan);
     if (status == NULL && !is_empty && !lane->is_host) {
         hand_to_completion(lane, request);
@@ -105,6 +137,7 @@ static void make_room(onnxd_lane *lane)
     pthread_mutex_lock(&lane->mutex);
     lane->completing = NULL;
     lane->in_flight_count--;
+    lane->retired_count++;
     pthread_cond_signal(&lane->work);
     pthread_mutex_unlock(&lane->mutex);
 }

@@ -7,9 +7,10 @@
  *   device thread:     take ─► issue the stage ─► in-flight list (bounded)
  *   completion thread: wait for the oldest fence ─► retire ─► next stage's queue, or done
  *
- * The device thread never waits for a device: with three runs in flight one uploads, one computes
- * and one downloads. On a host-addressable instance the kernels run on the device thread itself and
- * the completion thread is not used.
+ * The device thread never waits for a device but for memory: with three runs in flight one uploads,
+ * one computes and one downloads. A stage that finds no memory is issued again when another one in
+ * flight has given its memory back, and fails when there is none. On a host-addressable instance
+ * the kernels run on the device thread itself and the completion thread is not used.
  *
  * Every submitted request ends exactly once through its `done`: with a result, an error, CANCELLED
  * or DEADLINE_EXCEEDED. Deadlines are checked when a request is taken, between stages and on
