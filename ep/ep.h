@@ -242,9 +242,9 @@ void onnxd_ep_supports_op(onnxd_ep *ep, const onnxd_op_query *query, onnxd_kerne
 ONNXD_NODISCARD onnxd_status *onnxd_ep_get_kernel(onnxd_ep *ep, const onnxd_op_query *query,
                                                   onnxd_kernel **out_kernel);
 void onnxd_kernel_release(onnxd_kernel *kernel); /* NULL is fine */
-/* Issues the kernel on the compute stream. Neither allocates, logs nor reads attributes, and takes no
- * lock but that of the stream's queue.
- * Errors: KERNEL_FAILED (with node and value) where the kernel runs on the calling thread. */
+/* Issues the kernel on the compute stream. Neither allocates, logs nor reads attributes, and takes
+ * no lock but that of the stream's queue. Errors: KERNEL_FAILED (with node and value) where the
+ * kernel runs on the calling thread. */
 ONNXD_NODISCARD onnxd_status *onnxd_kernel_enqueue(onnxd_kernel *kernel,
                                                    const onnxd_kernel_args *args);
 

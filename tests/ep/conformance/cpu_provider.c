@@ -80,7 +80,11 @@ static const option_effect effects[] = {
     {NULL, NULL, NULL, NULL, {NULL, NULL}},
 };
 
-static const skipped_test skips[] = {{NULL, NULL}};
+static const exemption unmeasurable[] = {
+    {"cpu.winograd", "it shows only on processors for which oneDNN has a Winograd kernel"},
+    {NULL, NULL},
+};
+static const exemption skips[] = {{NULL, NULL}};
 
 const conformance_provider_description conformance_provider = {
     .name = "cpu_ep",
@@ -91,5 +95,6 @@ const conformance_provider_description conformance_provider = {
     .nearest_key = "cpu.threads",
     .limit_key = "cpu.memory_limit_bytes",
     .effects = effects,
+    .unmeasurable = unmeasurable,
     .skips = skips,
 };

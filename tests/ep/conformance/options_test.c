@@ -1,6 +1,7 @@
 /* Every option of the provider changes something that can be measured; others are refused. */
 #include <string.h>
 
+#include "ep/options.h"
 #include "support.h"
 
 static double measure(const option_effect *effect, const char *value)
@@ -19,6 +20,31 @@ CONFORMANCE_TEST(options, each_one_changes_something)
         double lesser = measure(effect, effect->lesser), greater = measure(effect, effect->greater);
         cr_assert_lt(lesser, greater, "%s=%s gives %g, %s=%s gives %g", effect->key, effect->lesser,
                      lesser, effect->key, effect->greater, greater);
+    }
+}
+
+static bool is_listed(const char *key)
+{
+    for (const option_effect *effect = conformance_provider.effects; effect->key != NULL; effect++)
+        if (strcmp(effect->key, key) == 0)
+            return true;
+    for (const exemption *other = conformance_provider.unmeasurable; other->name != NULL; other++)
+        if (strcmp(other->name, key) == 0)
+            return true;
+    return false;
+}
+
+CONFORMANCE_TEST(options, each_one_is_described_and_measured)
+{
+    const onnxd_ep_option_def *defs = conformance_provider.load()->option_defs;
+    cr_assert_not_null(defs);
+    cr_assert_not_null(defs[0].key);
+    for (; defs->key != NULL; defs++) {
+        cr_assert(is_listed(defs->key), "nothing shows what %s does", defs->key);
+        cr_assert_gt(strlen(defs->help), 0, "%s has no help", defs->key);
+        size_t prefix = strcspn(conformance_provider.name, "_");
+        cr_assert_eq(strncmp(defs->key, conformance_provider.name, prefix), 0);
+        cr_assert_eq(defs->key[prefix], '.', "%s is not in the provider's name space", defs->key);
     }
 }
 

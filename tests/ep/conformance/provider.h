@@ -16,11 +16,11 @@ typedef struct option_effect {
     onnxd_ep_option also;
 } option_effect;
 
-/* A test that a provider cannot pass, and why. */
-typedef struct skipped_test {
-    const char *name; /* "suite.test" */
+/* A test that a provider cannot pass, or an option whose effect cannot be measured, and why. */
+typedef struct exemption {
+    const char *name; /* "suite.test", or the option's key */
     const char *reason;
-} skipped_test;
+} exemption;
 
 typedef struct conformance_provider_description {
     const char *name;
@@ -37,10 +37,11 @@ typedef struct conformance_provider_description {
     const char *fault_copy, *fault_kernel, *fault_alloc;
     /* A key that is nearly one of the provider's, and that one. */
     const char *wrong_key, *nearest_key;
-    const char *limit_key;        /* bounds the memory, in bytes */
-    const char *claim_key;        /* operators to claim; NULL when the provider claims none */
-    const option_effect *effects; /* ends with a NULL key */
-    const skipped_test *skips;    /* ends with a NULL name; meant to be empty */
+    const char *limit_key;         /* bounds the memory, in bytes */
+    const char *claim_key;         /* operators to claim; NULL when the provider claims none */
+    const option_effect *effects;  /* ends with a NULL key; every option has a line */
+    const exemption *unmeasurable; /* but these; ends with a NULL name */
+    const exemption *skips;        /* ends with a NULL name; meant to be empty */
 } conformance_provider_description;
 
 extern const conformance_provider_description conformance_provider;

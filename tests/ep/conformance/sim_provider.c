@@ -201,7 +201,8 @@ static const option_effect effects[] = {
 
 static const onnxd_ep_option slow_copies[] = {{"sim.copy_latency_us", "100000"}, {NULL, NULL}};
 static const onnxd_ep_option slow_kernels[] = {{"sim.kernel_latency_us", "100000"}, {NULL, NULL}};
-static const skipped_test skips[] = {{NULL, NULL}};
+static const exemption unmeasurable[] = {{NULL, NULL}};
+static const exemption skips[] = {{NULL, NULL}};
 
 const conformance_provider_description conformance_provider = {
     .name = "sim_ep",
@@ -218,5 +219,6 @@ const conformance_provider_description conformance_provider = {
     .limit_key = "sim.memory_bytes",
     .claim_key = "sim.claim_ops",
     .effects = effects,
+    .unmeasurable = unmeasurable,
     .skips = skips,
 };

@@ -10,7 +10,7 @@
 
 bool is_skipped(const char *name)
 {
-    for (const skipped_test *skip = conformance_provider.skips; skip->name != NULL; skip++) {
+    for (const exemption *skip = conformance_provider.skips; skip->name != NULL; skip++) {
         if (strcmp(skip->name, name) != 0)
             continue;
         cr_log_warn("%s is skipped for %s: %s", name, conformance_provider.name, skip->reason);
