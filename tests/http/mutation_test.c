@@ -135,9 +135,23 @@ static void deliver(test_client *client, const char *text, size_t length, uint64
         if (random_below(seed, 3) != 0)
             step = (size_t)random_below(seed, length) + 1;
         client_send(client, text, step);
+        if (client->pending != NULL && random_below(seed, 2) != 0)
+            client_unblock(client, (size_t)random_below(seed, 400));
         text += step;
         length -= step;
     }
+}
+
+/* Everything that was held back goes on. */
+static void settle(test_client *client)
+{
+    do {
+        fake_release_held();
+        client_pump(client);
+        client_unblock(client, SIZE_MAX);
+    } while (fake.held_count > 0 || client->pending != NULL);
+    fake.holds = false;
+    client_pump(client);
 }
 
 /* The method of each request is not known here: a HEAD request's response has no body. */
@@ -185,7 +199,10 @@ Test(mutation, never_harms)
             mutate(text, &length, &seeds, &seed);
         test_client client;
         client_open(&client, server);
+        client.blocks_writes = random_below(&seed, 4) == 0;
+        fake.holds = random_below(&seed, 8) == 0;
         deliver(&client, text, length, &seed);
+        settle(&client);
         check_responses(&client, n);
         client_end(&client);
         cr_assert_null(client.conn, "mutation %llu: the connection stays", (unsigned long long)n);
