@@ -53,6 +53,8 @@ int onnxd_cpu_parse_quota(const char *line);
 
 typedef struct onnxd_cpu_kernel onnxd_cpu_kernel;
 
+#define ONNXD_CPU_KERNEL_BUCKETS 1024
+
 /* Counted: by the instance and by every kernel. */
 typedef struct onnxd_cpu_runtime {
     const onnxd_op_registry *ops;
@@ -64,7 +66,8 @@ typedef struct onnxd_cpu_runtime {
     pthread_mutex_t mutex;     /* guards all below */
     size_t kernel_capacity;    /* of unused kernels */
     size_t unused_count;
-    onnxd_cpu_kernel *kernels;           /* every kernel that can be found, any order */
+    /* Every kernel that can be found, by hash. */
+    onnxd_cpu_kernel *kernels[ONNXD_CPU_KERNEL_BUCKETS];
     onnxd_cpu_kernel *oldest, *youngest; /* those that nobody uses, by when they became unused */
 } onnxd_cpu_runtime;
 
@@ -149,7 +152,7 @@ struct onnxd_cpu_kernel {
     /* Guarded by runtime->mutex. */
     size_t holders;
     bool is_findable;
-    onnxd_cpu_kernel *previous, *next; /* of all findable kernels */
+    onnxd_cpu_kernel *previous, *next; /* of the findable kernels of one bucket */
     onnxd_cpu_kernel *older, *younger; /* of the unused ones */
     /* Constant once made. The node is a copy, which may outlive the graph: inputs and outputs are
      * numbered by position, attributes are copied, params are parsed again. */

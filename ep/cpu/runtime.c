@@ -72,12 +72,17 @@ static void unused_add(onnxd_cpu_runtime *runtime, onnxd_cpu_kernel *kernel)
     runtime->unused_count++;
 }
 
+static onnxd_cpu_kernel **bucket_of(onnxd_cpu_runtime *runtime, uint64_t hash)
+{
+    return &runtime->kernels[hash % ONNXD_CPU_KERNEL_BUCKETS];
+}
+
 static void hide(onnxd_cpu_runtime *runtime, onnxd_cpu_kernel *kernel)
 {
     if (kernel->previous != NULL)
         kernel->previous->next = kernel->next;
     else
-        runtime->kernels = kernel->next;
+        *bucket_of(runtime, kernel->hash) = kernel->next;
     if (kernel->next != NULL)
         kernel->next->previous = kernel->previous;
     kernel->is_findable = false;
@@ -113,7 +118,7 @@ onnxd_cpu_kernel *onnxd_cpu_runtime_find(onnxd_cpu_runtime *runtime, const void 
                                          size_t key_bytes, uint64_t hash)
 {
     pthread_mutex_lock(&runtime->mutex);
-    onnxd_cpu_kernel *kernel = runtime->kernels;
+    onnxd_cpu_kernel *kernel = *bucket_of(runtime, hash);
     while (kernel != NULL && (kernel->hash != hash || kernel->key_bytes != key_bytes ||
                               memcmp(kernel->key, key, key_bytes) != 0))
         kernel = kernel->next;
@@ -126,10 +131,11 @@ onnxd_cpu_kernel *onnxd_cpu_runtime_find(onnxd_cpu_runtime *runtime, const void 
 void onnxd_cpu_runtime_add(onnxd_cpu_runtime *runtime, onnxd_cpu_kernel *kernel)
 {
     pthread_mutex_lock(&runtime->mutex);
-    kernel->next = runtime->kernels;
-    if (runtime->kernels != NULL)
-        runtime->kernels->previous = kernel;
-    runtime->kernels = kernel;
+    onnxd_cpu_kernel **bucket = bucket_of(runtime, kernel->hash);
+    kernel->next = *bucket;
+    if (*bucket != NULL)
+        (*bucket)->previous = kernel;
+    *bucket = kernel;
     kernel->is_findable = true;
     pthread_mutex_unlock(&runtime->mutex);
 }
