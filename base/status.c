@@ -1,3 +1,4 @@
+#define ONNXD_STATUS_IMPLEMENTATION
 #include "base/status.h"
 
 #include <inttypes.h>

@@ -13,6 +13,7 @@
 #define ONNXD_BASE_STATUS_H
 
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
@@ -99,5 +100,28 @@ uint64_t onnxd_status_available_bytes(const onnxd_status *status);
 
 const char *onnxd_code_text(onnxd_code code);
 int onnxd_code_http(onnxd_code code);
+
+/* clang's analyser does not read returns_nonnull of functions defined elsewhere, and would follow
+ * paths on which making an error yields success. */
+#if defined(__clang_analyzer__) && !defined(ONNXD_STATUS_IMPLEMENTATION)
+static inline onnxd_status *onnxd_analyzer_error(onnxd_status *status)
+{
+    if (status == NULL)
+        __builtin_unreachable();
+    return status;
+}
+static inline onnxd_status *onnxd_analyzer_context(const onnxd_status *given, onnxd_status *result)
+{
+    if ((given == NULL) != (result == NULL))
+        __builtin_unreachable();
+    return result;
+}
+#define onnxd_error(...) onnxd_analyzer_error((onnxd_error)(__VA_ARGS__))
+#define onnxd_error_v(...) onnxd_analyzer_error((onnxd_error_v)(__VA_ARGS__))
+#define onnxd_error_out_of_memory(...)                                                             \
+    onnxd_analyzer_error((onnxd_error_out_of_memory)(__VA_ARGS__))
+#define onnxd_status_context(status, ...)                                                          \
+    onnxd_analyzer_context(status, (onnxd_status_context)(status, __VA_ARGS__))
+#endif
 
 #endif

@@ -6,8 +6,8 @@
 #include "base/suggest.h"
 #include "config/internal.h"
 
-#define ARENA_BLOCK_BYTES (16u * 1024u)
-#define ARENA_MAX_BYTES (16u * 1024u * 1024u)
+#define ARENA_BLOCK_BYTES ((size_t)16 * 1024)
+#define ARENA_MAX_BYTES ((size_t)16 * 1024 * 1024)
 
 /* ---- environment --------------------------------------------------------------------------- */
 

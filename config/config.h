@@ -17,7 +17,7 @@
 #include "base/strbuf.h"
 #include "config/option.h"
 
-#define ONNXD_CONFIG_MAX_FILE_BYTES (1024u * 1024u)
+#define ONNXD_CONFIG_MAX_FILE_BYTES 1048576u
 #define ONNXD_CONFIG_MAX_PROVIDERS 64u
 #define ONNXD_CONFIG_MAX_DEVICES 64u
 #define ONNXD_CONFIG_MAX_DEVICE_ID 65535u

@@ -69,7 +69,7 @@ static onnxd_status *read_value(onnxd_config_load_state *state, const onnxd_opti
     if (option->kind == ONNXD_OPTION_LIST && cJSON_IsArray(node.item))
         return read_list(state, option, node);
     const char *text = text_of(option, node, number);
-    if (text == NULL && cJSON_IsString(node.item))
+    if (text == NULL && node.item->valuestring != NULL)
         return onnxd_error(
             ONNXD_INVALID_ARGUMENT, "expected %s, got the string '%s'",
             onnxd_option_kind_name(option->kind),

@@ -1,6 +1,5 @@
 #include "config/option.h"
 
-#include <ctype.h>
 #include <string.h>
 
 #include "config/config.h"
@@ -60,13 +59,23 @@ const onnxd_option *onnxd_option_find_flag(const char *flag, uint32_t commands)
     return NULL;
 }
 
+static char to_environment(char c)
+{
+    static const char lower[] = "abcdefghijklmnopqrstuvwxyz.";
+    static const char upper[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+    const char *found = c != '\0' ? strchr(lower, c) : NULL;
+    if (found == NULL)
+        return c;
+    return upper[found - lower];
+}
+
 const char *onnxd_option_environment(const onnxd_option *option, char *buffer)
 {
     static const char prefix[] = "ONNXD_";
     size_t length = sizeof(prefix) - 1;
     memcpy(buffer, prefix, sizeof(prefix));
     for (const char *c = option->key; *c != '\0' && length + 1 < ONNXD_OPTION_ENVIRONMENT; c++)
-        buffer[length++] = *c == '.' ? '_' : (char)toupper((unsigned char)*c);
+        buffer[length++] = to_environment(*c);
     buffer[length] = '\0';
     return buffer;
 }

@@ -3,7 +3,7 @@
 
 #include "config/internal.h"
 
-#define MAX_REPORT_BYTES (256u * 1024u)
+#define MAX_REPORT_BYTES ((size_t)256 * 1024)
 #define MAX_LINES 100u
 
 void onnxd_config_report_init(onnxd_config_report *report)

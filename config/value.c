@@ -1,4 +1,3 @@
-#include <ctype.h>
 #include <string.h>
 
 #include "base/number.h"
@@ -25,7 +24,8 @@ static bool is_integer_text(const char *text)
     return digits > 0 && text[digits] == '\0' && (digits == 1 || text[0] != '0');
 }
 
-static onnxd_status *not_allowed(const onnxd_option *option, const char *text, const char *wanted)
+ONNXD_RETURNS_NONNULL static onnxd_status *not_allowed(const onnxd_option *option, const char *text,
+                                                       const char *wanted)
 {
     char shown[ONNXD_CONFIG_SHOWN];
     onnxd_config_show(text, strlen(text), shown);

@@ -27,7 +27,7 @@ int onnxd_command_config_reference(const onnxd_invocation *invocation, const onn
     (void)invocation;
     (void)config;
     onnxd_strbuf text;
-    onnxd_strbuf_init(&text, 1024u * 1024u);
+    onnxd_strbuf_init(&text, (size_t)1024 * 1024);
     onnxd_config_write_reference(&text);
     bool failed = text.failed || fwrite(text.data, 1, text.length, stdout) != text.length ||
                   fflush(stdout) != 0;

@@ -2,10 +2,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/suggest.h"
-
-extern char **environ;
 
 /* ---- parsing ------------------------------------------------------------------------------- */
 
@@ -20,19 +19,12 @@ static const char config_flag[] = "--config";
 static const char set_flag[] = "--set";
 static const char print_flag[] = "--print-config";
 
-static onnxd_status *usage_error(const onnxd_command *command, const char *format, ...)
-    ONNXD_PRINTF(2, 3);
+static const onnxd_command *const no_command = NULL;
 
-static onnxd_status *usage_error(const onnxd_command *command, const char *format, ...)
-{
-    char text[512];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    return onnxd_error(ONNXD_INVALID_ARGUMENT, "%s; see 'onnxd %s%s--help'", text,
-                       command != NULL ? command->name : "", command != NULL ? " " : "");
-}
+/* An error that ends in a hint at the help of `command`, or of the program when that is NULL. */
+#define USAGE_ERROR(command, format, ...)                                                          \
+    onnxd_error(ONNXD_INVALID_ARGUMENT, format "; see 'onnxd %s%s--help'", __VA_ARGS__,            \
+                (command) != NULL ? (command)->name : "", (command) != NULL ? " " : "")
 
 static onnxd_status *find_command(const char *name, const onnxd_command **out_command)
 {
@@ -45,9 +37,9 @@ static onnxd_status *find_command(const char *name, const onnxd_command **out_co
         onnxd_suggest_offer(&suggest, onnxd_commands[i]->name);
     }
     if (suggest.best != NULL)
-        return usage_error(NULL, "unknown command '%.100s', did you mean '%s'?", name,
+        return USAGE_ERROR(no_command, "unknown command '%.100s', did you mean '%s'?", name,
                            suggest.best);
-    return usage_error(NULL, "unknown command '%.100s'", name);
+    return USAGE_ERROR(no_command, "unknown command '%.100s'", name);
 }
 
 /* "--flag=value" or "--flag value". */
@@ -58,8 +50,8 @@ static onnxd_status *take_value(const onnxd_command *command, const char *flag, 
         *out_value = inline_;
         return NULL;
     }
-    if (rest->next == rest->end)
-        return usage_error(command, "flag '%s' needs a value", flag);
+    if (rest->next == rest->end || *rest->next == NULL)
+        return USAGE_ERROR(command, "flag '%s' needs a value", flag);
     *out_value = *rest->next++;
     return NULL;
 }
@@ -68,7 +60,7 @@ static onnxd_status *add_assignment(onnxd_invocation *invocation, const onnxd_op
                                     const char *origin, const char *text, bool is_element)
 {
     if (invocation->flag_count == ONNXD_MAX_FLAGS)
-        return usage_error(invocation->command, "more than %d flags", ONNXD_MAX_FLAGS);
+        return USAGE_ERROR(invocation->command, "more than %d flags", ONNXD_MAX_FLAGS);
     invocation->flags[invocation->flag_count++] =
         (onnxd_config_assignment){option, origin, text, is_element};
     return NULL;
@@ -81,7 +73,7 @@ static onnxd_status *take_setting(onnxd_invocation *invocation, const char *sett
     size_t length = strcspn(setting, "=");
 
     if (setting[length] == '\0' || length >= sizeof(key))
-        return usage_error(invocation->command, "flag '--set' needs KEY=VALUE, got '%.100s'",
+        return USAGE_ERROR(invocation->command, "flag '--set' needs KEY=VALUE, got '%.100s'",
                            setting);
     memcpy(key, setting, length);
     key[length] = '\0';
@@ -92,9 +84,9 @@ static onnxd_status *take_setting(onnxd_invocation *invocation, const char *sett
     for (size_t i = 0; i < onnxd_option_count(); i++)
         onnxd_suggest_offer(&suggest, onnxd_option_at(i)->key);
     if (suggest.best != NULL)
-        return usage_error(invocation->command, "unknown key '%s', did you mean '%s'?", key,
+        return USAGE_ERROR(invocation->command, "unknown key '%s', did you mean '%s'?", key,
                            suggest.best);
-    return usage_error(invocation->command, "unknown key '%s'", key);
+    return USAGE_ERROR(invocation->command, "unknown key '%s'", key);
 }
 
 static onnxd_status *unknown_flag(const onnxd_command *command, const char *flag)
@@ -112,9 +104,9 @@ static onnxd_status *unknown_flag(const onnxd_command *command, const char *flag
         onnxd_suggest_offer(&suggest, print_flag);
     }
     if (suggest.best != NULL)
-        return usage_error(command, "unknown flag '%.100s', did you mean '%s'?", flag,
+        return USAGE_ERROR(command, "unknown flag '%.100s', did you mean '%s'?", flag,
                            suggest.best);
-    return usage_error(command, "unknown flag '%.100s'", flag);
+    return USAGE_ERROR(command, "unknown flag '%.100s'", flag);
 }
 
 /* Flags that every command with a configuration has. */
@@ -131,7 +123,7 @@ static onnxd_status *take_common_flag(onnxd_invocation *invocation, const char *
     }
     *out_taken = strcmp(flag, print_flag) == 0;
     if (*out_taken && inline_ != NULL)
-        return usage_error(invocation->command, "flag '%s' takes no value", flag);
+        return USAGE_ERROR(invocation->command, "flag '%s' takes no value", flag);
     invocation->wants_print_config |= *out_taken;
     return NULL;
 }
@@ -170,6 +162,8 @@ static onnxd_status *take_arguments(onnxd_invocation *invocation, arguments *res
     bool flags_ended = false;
     while (rest->next != rest->end) {
         const char *argument = *rest->next++;
+        if (argument == NULL)
+            break;
         if (!flags_ended && strcmp(argument, "--") == 0) {
             flags_ended = true;
         } else if (!flags_ended && argument[0] == '-' && argument[1] != '\0') {
@@ -181,7 +175,7 @@ static onnxd_status *take_arguments(onnxd_invocation *invocation, arguments *res
         } else if (invocation->positional_count < ONNXD_MAX_POSITIONALS) {
             invocation->positionals[invocation->positional_count++] = argument;
         } else {
-            return usage_error(invocation->command, "too many arguments");
+            return USAGE_ERROR(invocation->command, "%s", "too many arguments");
         }
     }
     return NULL;
@@ -191,9 +185,9 @@ static onnxd_status *check_positionals(const onnxd_invocation *invocation)
 {
     const onnxd_command *command = invocation->command;
     if (invocation->positional_count < command->least_positionals)
-        return usage_error(command, "%s is missing", command->positionals);
+        return USAGE_ERROR(command, "%s is missing", command->positionals);
     if (invocation->positional_count > command->most_positionals)
-        return usage_error(command, "unexpected argument '%.100s'",
+        return USAGE_ERROR(command, "unexpected argument '%.100s'",
                            invocation->positionals[command->most_positionals]);
     return NULL;
 }
@@ -205,7 +199,7 @@ onnxd_status *onnxd_cli_parse(int argc, const char *const *argv, onnxd_invocatio
 
     memset(invocation, 0, sizeof(*invocation));
     if (rest.next == rest.end)
-        return usage_error(NULL, "a command is missing");
+        return USAGE_ERROR(no_command, "%s", "a command is missing");
     const char *name = *rest.next++;
     if (strcmp(name, "version") == 0 || strcmp(name, "--version") == 0) {
         invocation->wants_version = true;

@@ -16,7 +16,7 @@
 
 /* ---- where to ask -------------------------------------------------------------------------- */
 
-static onnxd_status *bad_address(const char *address)
+ONNXD_RETURNS_NONNULL static onnxd_status *bad_address(const char *address)
 {
     return onnxd_error(ONNXD_INVALID_ARGUMENT,
                        "address '%.200s' is not ADDRESS:PORT, [ADDRESS]:PORT or unix:/path",
@@ -114,7 +114,7 @@ onnxd_status *onnxd_health_target_parse(const char *url, onnxd_health_target *ou
 
 /* ---- asking -------------------------------------------------------------------------------- */
 
-static onnxd_status *failed(const char *what, int error)
+ONNXD_RETURNS_NONNULL static onnxd_status *failed(const char *what, int error)
 {
     char text[128];
     return onnxd_error(ONNXD_UNAVAILABLE, "%s: %s", what, strerror_r(error, text, sizeof(text)));

@@ -6,7 +6,7 @@
 #include "daemon/command.h"
 #include "daemon/version.h"
 
-#define MAX_TEXT_BYTES (1024u * 1024u)
+#define MAX_TEXT_BYTES ((size_t)1024 * 1024)
 
 /* Writes the text to standard output and ends it; EXIT_FAILURE when that cannot be. */
 static int print(onnxd_strbuf *text)

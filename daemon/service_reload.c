@@ -1,9 +1,8 @@
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon/notify.h"
 #include "daemon/service.h"
-
-extern char **environ;
 
 static void log_lines(const onnxd_strbuf *lines, onnxd_log_level level)
 {
