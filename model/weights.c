@@ -229,7 +229,7 @@ onnxd_status *onnxd_weights_on(onnxd_weights *weights, onnxd_weight *weight, uin
 {
     onnxd_buffer buffer = look(weights, weight, ep);
     if (buffer.handle == 0) {
-        onnxd_buffer fresh;
+        onnxd_buffer fresh = {.handle = 0};
         ONNXD_TRY(onnxd_tensor_upload(weights->eps[ep], weight->tensor, &fresh));
         buffer = keep(weights, weight, ep, fresh);
         if (buffer.handle != fresh.handle)
