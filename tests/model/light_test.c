@@ -9,7 +9,7 @@
 #include "tests/model/support.h"
 
 #define MODEL "light/light_squeezenet.onnx"
-#define ELEMENTS (3 * 224 * 224)
+#define ELEMENTS ((size_t)3 * 224 * 224)
 #define CLASSES 1000
 
 static const char *model_path(char *path, size_t capacity)

@@ -84,7 +84,7 @@ Test(plan, live_values_never_share_bytes)
                               intervals[b].end <= intervals[a].begin,
                           "values %zu and %zu share bytes", a, b);
     /* Four values of 256 bytes at most live at once; without reuse it would be seven. */
-    cr_expect_leq(plan->spaces[ONNXD_HOST_SPACE].arena_bytes, 5 * 256);
+    cr_expect_leq(plan->spaces[ONNXD_HOST_SPACE].arena_bytes, (size_t)5 * 256);
     onnxd_plan_release(plan);
     onnxd_model_release(model);
     onnxd_runtime_destroy(runtime);

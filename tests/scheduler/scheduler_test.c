@@ -388,7 +388,7 @@ Test(scheduler, a_device_too_small_for_several_requests_takes_them_in_turn)
     collector_wait(&f.done, REQUESTS);
     for (int i = 0; i < REQUESTS; i++)
         expect_own_result(f.done.requests[i]);
-    onnxd_request *huge = submit(&f, 10 * ELEMENTS, 1);
+    onnxd_request *huge = submit(&f, (int64_t)10 * ELEMENTS, 1);
     collector_wait(&f.done, REQUESTS + 1);
     cr_expect_eq(onnxd_status_code(huge->status), ONNXD_OUT_OF_MEMORY);
     teardown(&f);
