@@ -104,24 +104,28 @@ int onnxd_code_http(onnxd_code code);
 /* clang's analyser does not read returns_nonnull of functions defined elsewhere, and would follow
  * paths on which making an error yields success. */
 #if defined(__clang_analyzer__) && !defined(ONNXD_STATUS_IMPLEMENTATION)
-static inline onnxd_status *onnxd_analyzer_error(onnxd_status *status)
-{
-    if (status == NULL)
-        __builtin_unreachable();
-    return status;
-}
-static inline onnxd_status *onnxd_analyzer_context(const onnxd_status *given, onnxd_status *result)
-{
-    if ((given == NULL) != (result == NULL))
-        __builtin_unreachable();
-    return result;
-}
-#define onnxd_error(...) onnxd_analyzer_error((onnxd_error)(__VA_ARGS__))
-#define onnxd_error_v(...) onnxd_analyzer_error((onnxd_error_v)(__VA_ARGS__))
+#define onnxd_error(...)                                                                           \
+    ({                                                                                             \
+        onnxd_status *onnxd_made = (onnxd_error)(__VA_ARGS__);                                     \
+        if (onnxd_made == NULL)                                                                    \
+            __builtin_unreachable();                                                               \
+        onnxd_made;                                                                                \
+    })
 #define onnxd_error_out_of_memory(...)                                                             \
-    onnxd_analyzer_error((onnxd_error_out_of_memory)(__VA_ARGS__))
+    ({                                                                                             \
+        onnxd_status *onnxd_short = (onnxd_error_out_of_memory)(__VA_ARGS__);                      \
+        if (onnxd_short == NULL)                                                                   \
+            __builtin_unreachable();                                                               \
+        onnxd_short;                                                                               \
+    })
 #define onnxd_status_context(status, ...)                                                          \
-    onnxd_analyzer_context(status, (onnxd_status_context)(status, __VA_ARGS__))
+    ({                                                                                             \
+        onnxd_status *onnxd_given = (status);                                                      \
+        onnxd_status *onnxd_result = (onnxd_status_context)(onnxd_given, __VA_ARGS__);             \
+        if ((onnxd_given == NULL) != (onnxd_result == NULL))                                       \
+            __builtin_unreachable();                                                               \
+        onnxd_result;                                                                              \
+    })
 #endif
 
 #endif
