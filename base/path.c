@@ -5,10 +5,11 @@
 #include <inttypes.h>
 #include <linux/openat2.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/alloc.h"
 
 /* O_NONBLOCK: opening a FIFO must not wait for its writer. Regular files ignore it. */
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
@@ -90,46 +91,113 @@ static onnxd_status *open_path(const char *root, const char *path, int *out_desc
     return NULL;
 }
 
-static onnxd_status *map_descriptor(int descriptor, const char *path, uint64_t max_bytes,
-                                    onnxd_file *out_file)
+onnxd_status *onnxd_file_reader_open(const char *root, const char *path, uint64_t max_bytes,
+                                     onnxd_file_reader *out_reader)
 {
-    static const uint8_t nothing;
     struct stat info;
+    int descriptor;
+    ONNXD_TRY(open_path(root, path, &descriptor));
+    onnxd_status *status = NULL;
     if (fstat(descriptor, &info) != 0)
-        return open_error(path, errno);
-    if (!S_ISREG(info.st_mode))
-        return open_error(path, ENODEV);
-    uint64_t size = (uint64_t)info.st_size;
-    if (size > max_bytes || size > SIZE_MAX)
-        return onnxd_error(ONNXD_INVALID_ARGUMENT,
-                           "file '%s' has %" PRIu64 " bytes, at most %" PRIu64 " are allowed", path,
-                           size, max_bytes);
-    if (size == 0) {
-        *out_file = (onnxd_file){.data = &nothing, .link_count = info.st_nlink};
-        return NULL;
+        status = open_error(path, errno);
+    else if (!S_ISREG(info.st_mode))
+        status = open_error(path, ENODEV);
+    else if ((uint64_t)info.st_size > max_bytes || (uint64_t)info.st_size > SIZE_MAX)
+        status = onnxd_error(ONNXD_INVALID_ARGUMENT,
+                             "file '%s' has %" PRIu64 " bytes, at most %" PRIu64 " are allowed",
+                             path, (uint64_t)info.st_size, max_bytes);
+    if (status != NULL) {
+        close(descriptor);
+        return status;
     }
-    void *mapping = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-    if (mapping == MAP_FAILED)
-        return open_error(path, errno);
-    *out_file = (onnxd_file){
-        .data = mapping, .size = (size_t)size, .link_count = info.st_nlink, .mapping = mapping};
+    *out_reader = (onnxd_file_reader){
+        .descriptor = descriptor, .size = (size_t)info.st_size, .link_count = info.st_nlink};
     return NULL;
+}
+
+void onnxd_file_reader_close(onnxd_file_reader *reader)
+{
+    close(reader->descriptor);
+    *reader = (onnxd_file_reader){.descriptor = -1};
+}
+
+/* Reads up to `bytes` bytes; less only at the end of the file. */
+static onnxd_status *read_up_to(const onnxd_file_reader *reader, const char *path, size_t offset,
+                                size_t bytes, uint8_t *data, size_t *out_bytes)
+{
+    size_t done = 0;
+    while (done < bytes) {
+        ssize_t count =
+            pread(reader->descriptor, data + done, bytes - done, (off_t)(offset + done));
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0) {
+            char text[128];
+            return onnxd_error(ONNXD_INTERNAL, "cannot read file '%s': %s", path,
+                               strerror_r(errno, text, sizeof(text)));
+        }
+        if (count == 0)
+            break;
+        done += (size_t)count;
+    }
+    *out_bytes = done;
+    return NULL;
+}
+
+ONNXD_RETURNS_NONNULL static onnxd_status *changed_error(const char *path)
+{
+    return onnxd_error(ONNXD_INVALID_ARGUMENT, "file '%s' changed while it was read", path);
+}
+
+onnxd_status *onnxd_file_reader_read(const onnxd_file_reader *reader, const char *path,
+                                     size_t offset, size_t bytes, void *data)
+{
+    size_t done;
+    if (offset > reader->size || bytes > reader->size - offset)
+        return onnxd_error(ONNXD_INVALID_ARGUMENT, "file '%s' has %zu bytes, %zu from %zu on asked",
+                           path, reader->size, bytes, offset);
+    ONNXD_TRY(read_up_to(reader, path, offset, bytes, data, &done));
+    return done < bytes ? changed_error(path) : NULL;
+}
+
+static onnxd_status *read_all(const onnxd_file_reader *reader, const char *path, uint8_t *data)
+{
+    uint8_t more;
+    size_t more_bytes;
+    ONNXD_TRY(onnxd_file_reader_read(reader, path, 0, reader->size, data));
+    ONNXD_TRY(read_up_to(reader, path, reader->size, 1, &more, &more_bytes));
+    return more_bytes > 0 ? changed_error(path) : NULL;
 }
 
 onnxd_status *onnxd_file_open(const char *root, const char *path, uint64_t max_bytes,
                               onnxd_file *out_file)
 {
-    int descriptor;
-    ONNXD_TRY(open_path(root, path, &descriptor));
-    onnxd_status *status = map_descriptor(descriptor, path, max_bytes, out_file);
-    close(descriptor);
+    static const uint8_t nothing;
+    onnxd_file_reader reader;
+    uint8_t *data = NULL;
+    ONNXD_TRY(onnxd_file_reader_open(root, path, max_bytes, &reader));
+    onnxd_status *status = NULL;
+    if (reader.size > 0) {
+        data = onnxd_alloc(reader.size);
+        if (data == NULL)
+            status = onnxd_error_out_of_memory("the content of a file", reader.size, UINT64_MAX);
+    }
+    if (status == NULL)
+        status = read_all(&reader, path, data);
+    if (status == NULL)
+        *out_file = (onnxd_file){.data = data == NULL ? &nothing : data,
+                                 .size = reader.size,
+                                 .link_count = reader.link_count,
+                                 .memory = data};
+    else
+        onnxd_free(data);
+    onnxd_file_reader_close(&reader);
     return status;
 }
 
 void onnxd_file_close(onnxd_file *file)
 {
-    if (file->mapping != NULL)
-        munmap(file->mapping, file->size);
+    onnxd_free(file->memory);
     *file = (onnxd_file){0};
 }
 

@@ -13,23 +13,42 @@
 
 #include "base/status.h"
 
-/* A read-only view of a regular file, mapped, so it takes no heap and shares the page cache.
- * Whoever shortens the file in place meanwhile makes later accesses fault; files are replaced by
- * rename. */
+/* The bytes of a regular file, copied into memory: whatever happens to the file afterwards does not
+ * show. */
 typedef struct onnxd_file {
-    const uint8_t *data;
+    const uint8_t *data; /* never NULL */
     size_t size;
     uint64_t link_count; /* names that the file had when it was opened */
     /* implementation */
-    void *mapping;
+    void *memory;
 } onnxd_file;
 
-/* Opens `path` for reading beneath the directory `root` (NULL: `path` is trusted and opened as it
- * is). Errors: NOT_FOUND, INVALID_ARGUMENT (not a regular file, escapes the root, larger than
- * max_bytes). The message names `path` only. */
+/* Reads `path` beneath the directory `root` (NULL: `path` is trusted and opened as it is). Takes
+ * memory for the size that the file has, which max_bytes bounds. Errors: NOT_FOUND,
+ * INVALID_ARGUMENT (not a regular file, escapes the root, larger than max_bytes, grew or shrank
+ * while it was read), OUT_OF_MEMORY. The message names `path` only. */
 ONNXD_NODISCARD onnxd_status *onnxd_file_open(const char *root, const char *path,
                                               uint64_t max_bytes, onnxd_file *out_file);
 void onnxd_file_close(onnxd_file *file);
+
+/* An open regular file that is read in parts. Other processes may write to it meanwhile, so two
+ * reads of one place may differ. */
+typedef struct onnxd_file_reader {
+    int descriptor;
+    size_t size; /* when it was opened */
+    uint64_t link_count;
+} onnxd_file_reader;
+
+/* As onnxd_file_open(), without reading. */
+ONNXD_NODISCARD onnxd_status *onnxd_file_reader_open(const char *root, const char *path,
+                                                     uint64_t max_bytes,
+                                                     onnxd_file_reader *out_reader);
+void onnxd_file_reader_close(onnxd_file_reader *reader);
+/* Copies `bytes` bytes from `offset` on; `path` is for messages. Errors: INVALID_ARGUMENT (outside
+ * the file, or the file has shrunk), INTERNAL when the system cannot read. */
+ONNXD_NODISCARD onnxd_status *onnxd_file_reader_read(const onnxd_file_reader *reader,
+                                                     const char *path, size_t offset, size_t bytes,
+                                                     void *data);
 
 /* A name that may stand in a URL and a directory: [A-Za-z0-9_][A-Za-z0-9_.-]{0,127}. */
 bool onnxd_is_model_name(const char *name, size_t length);

@@ -101,7 +101,7 @@ typedef struct onnxd_buffer {
     uint64_t handle; /* slot and generation; 0 for borrowed host memory */
 } onnxd_buffer;
 
-/* Host memory owned by somebody else (a request, a mapped initializer) as an end of a copy.
+/* Host memory owned by somebody else (a request, an initializer) as an end of a copy.
  * Deallocating it is a no-op. */
 static inline onnxd_buffer onnxd_buffer_borrow_host(const void *data, size_t bytes)
 {

@@ -139,15 +139,15 @@ static void loader_init(onnxd_loader *loader, const char *directory,
         .directory = directory,
         .graph_bytes_left = limits->max_graph_bytes,
         .sparse_bytes_left = MAX_SPARSE_DENSE_BYTES,
+        .external_bytes_left = limits->max_external_bytes,
     };
     onnxd_arena_init(&loader->keys, 4096, (size_t)limits->max_graph_bytes);
     onnxd_name_map_init(&loader->functions);
-    onnxd_name_map_init(&loader->locations);
 }
 
 static void loader_deinit(onnxd_loader *loader)
 {
-    onnxd_loader_close_files(loader);
+    onnxd_loader_close_file(loader);
     onnxd_name_map_deinit(&loader->functions);
     onnxd_arena_deinit(&loader->keys);
 }
@@ -157,6 +157,20 @@ static onnxd_status *convert_model(onnxd_loader *loader, onnxd_graph **out_graph
     ONNXD_TRY(check_versions(loader->model));
     ONNXD_TRY(read_functions(loader));
     return onnxd_loader_graph(loader, loader->model->graph, NULL, out_graph);
+}
+
+/* Ends the message. */
+static onnxd_status *load_message(ProtobufCMessage *message, onnxd_proto_memory *memory,
+                                  const char *directory, const onnxd_op_registry *registry,
+                                  const onnxd_load_limits *limits, onnxd_graph **out_graph)
+{
+    onnxd_loader loader;
+    loader_init(&loader, directory, registry, limits);
+    loader.model = (Onnx__ModelProto *)message;
+    onnxd_status *status = convert_model(&loader, out_graph);
+    loader_deinit(&loader);
+    protobuf_c_message_free_unpacked(message, &memory->allocator);
+    return status;
 }
 
 onnxd_status *onnxd_graph_load_memory(const void *data, size_t size, const char *directory,
@@ -170,12 +184,19 @@ onnxd_status *onnxd_graph_load_memory(const void *data, size_t size, const char 
     onnxd_proto_memory memory;
     ProtobufCMessage *message = NULL;
     ONNXD_TRY(onnxd_proto_unpack(data, size, ONNXD_PRESCAN_MODEL, limits, &memory, &message));
-    onnxd_loader loader;
-    loader_init(&loader, directory, registry, limits);
-    loader.model = (Onnx__ModelProto *)message;
-    onnxd_status *status = convert_model(&loader, out_graph);
-    loader_deinit(&loader);
-    protobuf_c_message_free_unpacked(message, &memory.allocator);
+    return load_message(message, &memory, directory, registry, limits, out_graph);
+}
+
+/* Scans and unpacks one copy of the file, which is gone before anything is made of the message. */
+static onnxd_status *unpack_file(const char *path, onnxd_prescan_root root,
+                                 const onnxd_load_limits *limits, onnxd_proto_memory *memory,
+                                 ProtobufCMessage **out_message)
+{
+    onnxd_file file = {0};
+    ONNXD_TRY(onnxd_file_open(NULL, path, limits->max_file_bytes, &file));
+    onnxd_status *status =
+        onnxd_proto_unpack(file.data, file.size, root, limits, memory, out_message);
+    onnxd_file_close(&file);
     return status;
 }
 
@@ -195,32 +216,26 @@ static onnxd_status *directory_of(const char *path, char **out_directory)
 onnxd_status *onnxd_graph_load_file(const char *path, const onnxd_op_registry *registry,
                                     const onnxd_load_limits *limits, onnxd_graph **out_graph)
 {
-    onnxd_file file = {0};
+    onnxd_proto_memory memory;
+    ProtobufCMessage *message = NULL;
     char *directory = NULL;
-    ONNXD_TRY(onnxd_file_open(NULL, path, limits->max_file_bytes, &file));
-    onnxd_status *status = directory_of(path, &directory);
+    ONNXD_TRY(directory_of(path, &directory));
+    onnxd_status *status = unpack_file(path, ONNXD_PRESCAN_MODEL, limits, &memory, &message);
     if (status == NULL)
-        status =
-            onnxd_graph_load_memory(file.data, file.size, directory, registry, limits, out_graph);
+        status = load_message(message, &memory, directory, registry, limits, out_graph);
     onnxd_free(directory);
-    onnxd_file_close(&file);
     return status;
 }
 
 onnxd_status *onnxd_tensor_load_file(const char *path, const onnxd_load_limits *limits,
                                      onnxd_tensor **out_tensor)
 {
-    onnxd_file file = {0};
     onnxd_proto_memory memory;
     ProtobufCMessage *message = NULL;
-    ONNXD_TRY(onnxd_file_open(NULL, path, limits->max_file_bytes, &file));
-    onnxd_status *status =
-        onnxd_proto_unpack(file.data, file.size, ONNXD_PRESCAN_TENSOR, limits, &memory, &message);
-    onnxd_file_close(&file);
-    ONNXD_TRY(status);
+    ONNXD_TRY(unpack_file(path, ONNXD_PRESCAN_TENSOR, limits, &memory, &message));
     onnxd_loader loader;
     loader_init(&loader, NULL, NULL, limits);
-    status = onnxd_loader_tensor(&loader, (Onnx__TensorProto *)message, out_tensor);
+    onnxd_status *status = onnxd_loader_tensor(&loader, (Onnx__TensorProto *)message, out_tensor);
     loader_deinit(&loader);
     protobuf_c_message_free_unpacked(message, &memory.allocator);
     return status;

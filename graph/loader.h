@@ -3,8 +3,8 @@
  * that enforces every limit (depth, counts, lengths, heap estimate), then protobuf-c under a
  * budgeted allocator, then conversion. The only user of protobuf in the daemon.
  *
- * The file must not change while it is loaded, and external data not while the model is in use:
- * both are mapped.
+ * Files are read, never mapped: a file that changes meanwhile is refused or loads as what was read,
+ * and once loaded, a graph does not depend on any file.
  *
  * Threads: any thread but the event loop; needs 8 MiB of stack for the deepest accepted model.
  */
@@ -16,7 +16,7 @@
 
 typedef struct onnxd_load_limits {
     uint64_t max_file_bytes;     /* of the .onnx file; protobuf's own limit is 2 GiB - 1 */
-    uint64_t max_external_bytes; /* of each external data file */
+    uint64_t max_external_bytes; /* of each external data file, and of all tensors read from them */
     uint32_t max_depth;          /* nested messages */
     uint32_t max_subgraph_depth;
     uint32_t max_nodes, max_initializers, max_attributes_per_node, max_name_bytes;
@@ -28,8 +28,7 @@ onnxd_load_limits onnxd_load_limits_default(void);
 
 /* Loads `path`; external data is resolved beneath the file's directory. The graph is verified, its
  * nodes sorted, resolved against `registry` where known (unknown operators keep def NULL, so that
- * placement can report all of them), and it holds no reference to the file except mapped external
- * data.
+ * placement can report all of them).
  * Errors: NOT_FOUND, INVALID_ARGUMENT naming node, tensor or byte offset, UNIMPLEMENTED for a newer
  * opset or IR version, OUT_OF_MEMORY. */
 ONNXD_NODISCARD onnxd_status *onnxd_graph_load_file(const char *path,

@@ -4,7 +4,6 @@
  * hard link cannot lend a file from elsewhere.
  */
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -12,38 +11,22 @@
 #include "base/path.h"
 #include "graph/loader_internal.h"
 
-#define MAX_FILES 4096u
 #define MAX_LOCATION_BYTES 4096u
+#define DATA_ALIGNMENT 64u
 
-struct onnxd_external_file {
-    onnxd_file file;
-    char *location;
-    atomic_uint references;
-};
-
-static void file_release(onnxd_external_file *file)
+void onnxd_loader_close_file(onnxd_loader *loader)
 {
-    if (atomic_fetch_sub_explicit(&file->references, 1, memory_order_acq_rel) != 1)
+    if (loader->location == NULL)
         return;
-    onnxd_file_close(&file->file);
-    onnxd_free(file->location);
-    onnxd_free(file);
+    onnxd_file_reader_close(&loader->file);
+    onnxd_free(loader->location);
+    loader->location = NULL;
 }
 
 static void release_data(void *owner, void *data)
 {
-    (void)data;
-    file_release(owner);
-}
-
-void onnxd_loader_close_files(onnxd_loader *loader)
-{
-    for (uint32_t i = 0; i < loader->file_count; i++)
-        file_release(loader->files[i]);
-    loader->file_count = 0;
-    onnxd_free(loader->files);
-    loader->files = NULL;
-    onnxd_name_map_deinit(&loader->locations);
+    (void)owner;
+    onnxd_free(data);
 }
 
 /* Where a tensor's bytes lie, as the model says. */
@@ -117,109 +100,72 @@ static onnxd_status *check_location(const ProtobufCBinaryData *path)
     return NULL;
 }
 
-static onnxd_status *open_file(const onnxd_loader *loader, const char *location,
-                               onnxd_external_file **out_file)
+/* Makes the file at `path` the loader's open one. Tensors of one file mostly follow each other, so
+ * one descriptor serves them. */
+static onnxd_status *open_file(onnxd_loader *loader, const ProtobufCBinaryData *path)
 {
-    onnxd_external_file *file = onnxd_alloc_zero(1, sizeof(*file));
-    if (file == NULL)
-        return onnxd_error_out_of_memory("external data file", sizeof(*file), UINT64_MAX);
-    atomic_init(&file->references, 1);
-    onnxd_status *status = NULL;
-    file->location = onnxd_strdup(location);
-    if (file->location == NULL) {
-        status = onnxd_error_out_of_memory("external data location", strlen(location), UINT64_MAX);
-        goto fail;
-    }
-    status = onnxd_file_open(loader->directory, location, loader->limits->max_external_bytes,
-                             &file->file);
-    if (status != NULL)
-        goto fail;
-    if (file->file.link_count != 1) {
-        status = onnxd_error(ONNXD_INVALID_ARGUMENT,
-                             "file '%.128s' has %" PRIu64 " hard links, it must have one", location,
-                             file->file.link_count);
-        goto fail;
-    }
-    *out_file = file;
-    return NULL;
-fail:
-    file_release(file);
-    return status;
-}
-
-/* Opens a file that the loader has not met, and keeps it. */
-static onnxd_status *add_file(onnxd_loader *loader, const char *location)
-{
-    if (loader->file_count == MAX_FILES)
-        return onnxd_error(ONNXD_INVALID_ARGUMENT, "more than %u external data files", MAX_FILES);
-    if (loader->files == NULL) {
-        loader->files = onnxd_alloc_zero(MAX_FILES, sizeof(onnxd_external_file *));
-        if (loader->files == NULL)
-            return onnxd_error_out_of_memory("external data files", MAX_FILES * sizeof(void *),
-                                             UINT64_MAX);
-    }
-    onnxd_external_file *file = NULL;
-    ONNXD_TRY(open_file(loader, location, &file));
-    uint32_t id;
-    bool added;
-    onnxd_status *status =
-        onnxd_name_map_add(&loader->locations, file->location, loader->file_count, &id, &added);
-    if (status != NULL)
-        file_release(file);
-    else
-        loader->files[loader->file_count++] = file;
-    return status;
-}
-
-/* Borrowed from the loader. */
-static onnxd_status *find_file(onnxd_loader *loader, const ProtobufCBinaryData *path,
-                               onnxd_external_file **out_file)
-{
+    if (loader->location != NULL && strlen(loader->location) == path->len &&
+        memcmp(loader->location, path->data, path->len) == 0)
+        return NULL;
+    onnxd_loader_close_file(loader);
     char *location = onnxd_strndup((const char *)path->data, path->len);
     if (location == NULL)
         return onnxd_error_out_of_memory("external data location", path->len, UINT64_MAX);
-    onnxd_status *status = NULL;
-    if (onnxd_name_map_find(&loader->locations, location) == UINT32_MAX)
-        status = add_file(loader, location);
-    if (status == NULL)
-        *out_file = loader->files[onnxd_name_map_find(&loader->locations, location)];
-    onnxd_free(location);
-    return status;
+    onnxd_status *status = onnxd_file_reader_open(
+        loader->directory, location, loader->limits->max_external_bytes, &loader->file);
+    if (status != NULL) {
+        onnxd_free(location);
+        return status;
+    }
+    loader->location = location;
+    if (loader->file.link_count != 1)
+        return onnxd_error(ONNXD_INVALID_ARGUMENT,
+                           "file '%.128s' has %" PRIu64 " hard links, it must have one", location,
+                           loader->file.link_count);
+    return NULL;
 }
 
-static onnxd_status *check_range(const onnxd_external_file *file, const data_place *where,
-                                 size_t bytes)
+static onnxd_status *check_range(const onnxd_loader *loader, const data_place *where, size_t bytes)
 {
+    size_t size = loader->file.size;
     if (where->has_length && where->length != bytes)
         return onnxd_error(ONNXD_INVALID_ARGUMENT,
                            "external_data length is %" PRIu64 ", type and shape need %zu bytes",
                            where->length, bytes);
-    if (where->offset > file->file.size || bytes > file->file.size - where->offset)
+    if (where->offset > size || bytes > size - where->offset)
         return onnxd_error(ONNXD_INVALID_ARGUMENT,
                            "external_data needs bytes %" PRIu64 " to %" PRIu64
                            "+%zu of file '%.128s', which has %zu",
-                           where->offset, where->offset, bytes, file->location, file->file.size);
+                           where->offset, where->offset, bytes, loader->location, size);
+    /* Ranges may overlap, and each is copied. */
+    if (bytes > loader->external_bytes_left)
+        return onnxd_error(ONNXD_INVALID_ARGUMENT,
+                           "external_data needs %zu bytes, the tensors before it left %" PRIu64
+                           " of the allowed %" PRIu64,
+                           bytes, loader->external_bytes_left, loader->limits->max_external_bytes);
     return NULL;
 }
 
-/* In place when aligned for its elements, else copied. */
-static onnxd_status *make_tensor(onnxd_external_file *file, size_t offset, onnxd_dtype dtype,
+/* A copy: a mapping would fault, or change after it was checked, when the file does. */
+static onnxd_status *read_tensor(onnxd_loader *loader, size_t offset, onnxd_dtype dtype,
                                  const onnxd_shape *shape, size_t bytes, onnxd_tensor **out_tensor)
 {
-    union {
-        const uint8_t *source;
-        void *data; /* adopted; tensors are read-only once shared */
-    } place = {.source = file->file.data + offset};
-    size_t alignment = onnxd_dtype_size(dtype) == 0 ? 1 : onnxd_dtype_size(dtype);
-    if (bytes > 0 && (uintptr_t)place.source % alignment == 0) {
-        ONNXD_TRY(
-            onnxd_tensor_adopt(dtype, shape, place.data, bytes, release_data, file, out_tensor));
-        atomic_fetch_add_explicit(&file->references, 1, memory_order_relaxed);
-        return NULL;
+    if (bytes == 0)
+        return onnxd_tensor_create(dtype, shape, out_tensor);
+    void *data = onnxd_alloc_aligned(bytes, DATA_ALIGNMENT);
+    if (data == NULL)
+        return onnxd_error_out_of_memory("external data", bytes, UINT64_MAX);
+    onnxd_status *status =
+        onnxd_file_reader_read(&loader->file, loader->location, offset, bytes, data);
+    if (status == NULL && dtype == ONNXD_BOOL)
+        status = onnxd_loader_check_bools(data, bytes);
+    if (status == NULL)
+        status = onnxd_tensor_adopt(dtype, shape, data, bytes, release_data, NULL, out_tensor);
+    if (status != NULL) {
+        onnxd_free(data);
+        return status;
     }
-    ONNXD_TRY(onnxd_tensor_create(dtype, shape, out_tensor));
-    if (bytes > 0)
-        memcpy((*out_tensor)->data, place.source, bytes);
+    loader->external_bytes_left -= bytes;
     return NULL;
 }
 
@@ -235,10 +181,7 @@ onnxd_status *onnxd_loader_external(onnxd_loader *loader, const Onnx__TensorProt
     for (size_t i = 0; i < proto->n_external_data; i++)
         ONNXD_TRY(read_entry(proto->external_data[i], &where));
     ONNXD_TRY(check_location(where.path));
-    onnxd_external_file *file = NULL;
-    ONNXD_TRY(find_file(loader, where.path, &file));
-    ONNXD_TRY(check_range(file, &where, bytes));
-    if (dtype == ONNXD_BOOL)
-        ONNXD_TRY(onnxd_loader_check_bools(file->file.data + where.offset, bytes));
-    return make_tensor(file, (size_t)where.offset, dtype, shape, bytes, out_tensor);
+    ONNXD_TRY(open_file(loader, where.path));
+    ONNXD_TRY(check_range(loader, &where, bytes));
+    return read_tensor(loader, (size_t)where.offset, dtype, shape, bytes, out_tensor);
 }

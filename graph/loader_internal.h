@@ -6,6 +6,7 @@
 
 #include "onnx.pb-c.h"
 
+#include "base/path.h"
 #include "graph/loader.h"
 #include "graph/name_map.h"
 #include "graph/prescan.h"
@@ -31,19 +32,16 @@ ONNXD_NODISCARD onnxd_status *onnxd_proto_unpack(const void *data, size_t size,
                                                  onnxd_proto_memory *memory,
                                                  ProtobufCMessage **out_message);
 
-/* An external data file, shared by the tensors that lie in it. */
-typedef struct onnxd_external_file onnxd_external_file;
-
 /* One load under way. */
 typedef struct onnxd_loader {
     const onnxd_load_limits *limits;
     const onnxd_op_registry *registry;
-    const char *directory;       /* of external data; NULL refuses it */
-    onnxd_external_file **files; /* opened so far */
-    onnxd_name_map locations;    /* to indices into files */
-    uint32_t file_count;
-    uint64_t graph_bytes_left;  /* arenas of all graphs together */
-    uint64_t sparse_bytes_left; /* sparse tensors made dense, together */
+    const char *directory;        /* of external data; NULL refuses it */
+    char *location;               /* of `file`; NULL when none is open */
+    onnxd_file_reader file;       /* the external file of the latest tensor that has one */
+    uint64_t graph_bytes_left;    /* arenas of all graphs together */
+    uint64_t sparse_bytes_left;   /* sparse tensors made dense, together */
+    uint64_t external_bytes_left; /* external tensors, together */
     Onnx__ModelProto *model;
     onnxd_graph *root;        /* for the opset imports */
     onnxd_name_map functions; /* "domain:name" of model-local functions */
@@ -66,8 +64,8 @@ ONNXD_NODISCARD onnxd_status *onnxd_loader_external(onnxd_loader *loader,
                                                     const Onnx__TensorProto *proto,
                                                     onnxd_dtype dtype, const onnxd_shape *shape,
                                                     size_t bytes, onnxd_tensor **out_tensor);
-/* Drops the loader's references to external files. */
-void onnxd_loader_close_files(onnxd_loader *loader);
+/* Closes the external file that is open, if any. */
+void onnxd_loader_close_file(onnxd_loader *loader);
 
 /* The scope of one graph while it is converted: names to values, and the scopes around it. */
 typedef struct onnxd_scope {

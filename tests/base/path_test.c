@@ -3,6 +3,8 @@
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,6 +171,84 @@ Test(path, size_limit)
     if (ftruncate(big, (off_t)1 << 40) == 0)
         check_refused("big", ONNXD_INVALID_ARGUMENT);
     close(big);
+}
+
+/* What was read stays what it was, whatever becomes of the file. */
+Test(path, content_is_a_copy)
+{
+    onnxd_file file = {0};
+    check_ok(onnxd_file_open(root, "inside.txt", 6, &file));
+    write_file(at(root, "inside.txt"), "OTHER!");
+    cr_assert_eq(memcmp(file.data, "inside", 6), 0);
+    cr_assert_eq(truncate(at(root, "inside.txt"), 0), 0);
+    cr_assert_eq(memcmp(file.data, "inside", 6), 0);
+    onnxd_file_close(&file);
+}
+
+Test(path, files_that_change_meanwhile_are_refused)
+{
+    char bytes[8] = "";
+    onnxd_file_reader reader;
+    check_ok(onnxd_file_reader_open(root, "inside.txt", 6, &reader));
+    cr_assert_eq(reader.size, 6);
+    cr_assert_eq(reader.link_count, 1);
+    check_ok(onnxd_file_reader_read(&reader, "inside.txt", 2, 4, bytes));
+    cr_assert_str_eq(bytes, "side");
+    check_error(onnxd_file_reader_read(&reader, "inside.txt", 3, 4, bytes), ONNXD_INVALID_ARGUMENT,
+                "has 6 bytes, 4 from 3 on asked");
+    check_error(onnxd_file_reader_read(&reader, "inside.txt", SIZE_MAX, 4, bytes),
+                ONNXD_INVALID_ARGUMENT, "has 6 bytes");
+    cr_assert_eq(truncate(at(root, "inside.txt"), 5), 0);
+    check_ok(onnxd_file_reader_read(&reader, "inside.txt", 1, 4, bytes));
+    check_error(onnxd_file_reader_read(&reader, "inside.txt", 2, 4, bytes), ONNXD_INVALID_ARGUMENT,
+                "'inside.txt' changed while it was read");
+    onnxd_file_reader_close(&reader);
+    /* The kernel makes this file as it is read, and claims that it has no bytes. */
+    onnxd_file file;
+    check_error(onnxd_file_open(NULL, "/proc/self/status", 1 << 20, &file), ONNXD_INVALID_ARGUMENT,
+                "changed while it was read");
+}
+
+enum { RACE_BYTES = 1 << 16 };
+
+/* Shrinks and grows the file until told to stop. */
+static void *keep_changing(void *stop)
+{
+    const char *path = at(root, "big");
+    while (!atomic_load((atomic_bool *)stop)) {
+        cr_assert_eq(truncate(path, 0), 0);
+        cr_assert_eq(truncate(path, RACE_BYTES), 0);
+    }
+    return NULL;
+}
+
+Test(path, changing_files_never_fault)
+{
+    atomic_bool stop = false;
+    pthread_t thread;
+    write_file(at(root, "big"), "");
+    cr_assert_eq(pthread_create(&thread, NULL, keep_changing, &stop), 0);
+    for (int i = 0; i < 300; i++) {
+        onnxd_file file = {0};
+        onnxd_status *status = onnxd_file_open(root, "big", RACE_BYTES, &file);
+        if (status != NULL)
+            check_error(status, ONNXD_INVALID_ARGUMENT, "changed while it was read");
+        for (size_t k = 0; k < file.size; k++)
+            cr_assert_eq(file.data[k], 0);
+        onnxd_file_close(&file);
+    }
+    atomic_store(&stop, true);
+    pthread_join(thread, NULL);
+}
+
+Test(path, memory_may_be_short)
+{
+    onnxd_file file;
+    uint64_t live = onnxd_alloc_query().live_count;
+    onnxd_alloc_fail_at(1, 0);
+    check_error(onnxd_file_open(root, "inside.txt", 6, &file), ONNXD_OUT_OF_MEMORY, NULL);
+    onnxd_alloc_fail_at(0, 0);
+    cr_assert_eq(onnxd_alloc_query().live_count, live);
 }
 
 Test(path, trusted_paths_follow_links)

@@ -93,7 +93,7 @@ static void expect_bad_location(const char *location, onnxd_code code, const cha
     expect_error(LOAD(ONNXD_UINT8, 4, &graph, {"location", location}), code, text);
 }
 
-Test(loader_external, data_is_read_where_it_lies)
+Test(loader_external, data_is_read_from_its_place)
 {
     onnxd_graph *graph = NULL;
     expect_ok(LOAD(ONNXD_UINT8, 4, &graph, {"location", "weights.bin"}, {"offset", "8"},
@@ -105,7 +105,7 @@ Test(loader_external, data_is_read_where_it_lies)
     onnxd_graph_destroy(graph);
 }
 
-Test(loader_external, unaligned_data_is_copied)
+Test(loader_external, unaligned_data_becomes_aligned)
 {
     onnxd_graph *graph = NULL;
     expect_ok(LOAD(ONNXD_FLOAT, 2, &graph, {"location", "weights.bin"}, {"offset", "3"}));
@@ -115,33 +115,75 @@ Test(loader_external, unaligned_data_is_copied)
     onnxd_graph_destroy(graph);
 }
 
-Test(loader_external, files_are_shared_and_ranges_may_overlap)
+/* Three tensors of 16 bytes: of the whole of weights.bin at 0, of the same range again, and at 4.
+ */
+static onnxd_status *load_overlapping(const onnxd_load_limits *limits, onnxd_graph **out_graph)
 {
+    static const int64_t dims[1] = {4};
     wire w;
     wire_init(&w);
     wire_model_begin(&w);
-    static const int64_t dims[1] = {4};
     for (int i = 0; i < 3; i++) {
         char name[8];
         (void)snprintf(name, sizeof(name), "t%d", i);
         wire_begin(&w, GRAPH_INITIALIZER);
         wire_tensor_header(&w, name, ONNXD_FLOAT, 1, dims);
-        wire_external(&w, "location", "weights.bin");
+        wire_external(&w, "location", i == 1 ? "./weights.bin" : "weights.bin");
         wire_external(&w, "offset", i == 2 ? "4" : "0");
         wire_int(&w, TENSOR_DATA_LOCATION, 1);
         wire_end(&w);
     }
     wire_model_end(&w);
+    onnxd_status *status =
+        onnxd_graph_load_memory(wire_data(&w), wire_size(&w), models, NULL, limits, out_graph);
+    wire_deinit(&w);
+    return status;
+}
+
+Test(loader_external, ranges_may_overlap)
+{
     onnxd_load_limits limits = onnxd_load_limits_default();
     onnxd_graph *graph = NULL;
-    expect_ok(onnxd_graph_load_memory(wire_data(&w), wire_size(&w), models, NULL, &limits, &graph));
-    wire_deinit(&w);
-    cr_expect(graph->values[0].constant->data == graph->values[1].constant->data);
-    /* One tensor outlives the graph and with it the file. */
+    expect_ok(load_overlapping(&limits, &graph));
+    cr_expect(memcmp(graph->values[0].constant->data, "\x00\x01\x02\x03", 4) == 0);
+    cr_expect(memcmp(graph->values[1].constant->data, "\x00\x01\x02\x03", 4) == 0);
+    /* One tensor outlives the graph. */
     onnxd_tensor *kept = onnxd_tensor_retain(graph->values[2].constant);
     onnxd_graph_destroy(graph);
     cr_expect(memcmp(kept->data, "\x04\x05\x06\x07", 4) == 0);
     onnxd_tensor_release(kept);
+}
+
+/* A small model must not make much of one large file. */
+Test(loader_external, bytes_of_all_tensors_are_bounded)
+{
+    char path[160];
+    onnxd_load_limits limits = onnxd_load_limits_default();
+    onnxd_graph *graph = NULL;
+    (void)snprintf(path, sizeof(path), "%s/weights.bin", models);
+    cr_assert(truncate(path, 20) == 0);
+    limits.max_external_bytes = 47;
+    expect_error(load_overlapping(&limits, &graph), ONNXD_INVALID_ARGUMENT,
+                 "initializer 't2': external_data needs 16 bytes, the tensors before it left 15 of "
+                 "the allowed 47");
+    limits.max_external_bytes = 48;
+    expect_ok(load_overlapping(&limits, &graph));
+    onnxd_graph_destroy(graph);
+}
+
+/* Whoever truncates or overwrites the file in place does not reach a loaded model. */
+Test(loader_external, tensors_do_not_depend_on_the_file)
+{
+    char path[160];
+    onnxd_graph *graph = NULL;
+    (void)snprintf(path, sizeof(path), "%s/weights.bin", models);
+    expect_ok(LOAD(ONNXD_UINT8, 64, &graph, {"location", "weights.bin"}));
+    const uint8_t *data = graph->values[0].constant->data;
+    write_file(models, "weights.bin", "overwritten", 11);
+    cr_expect(data[0] == 0 && data[63] == 63);
+    cr_assert(truncate(path, 0) == 0);
+    cr_expect(data[0] == 0 && data[63] == 63);
+    onnxd_graph_destroy(graph);
 }
 
 Test(loader_external, ranges_are_checked)
