@@ -1,9 +1,5 @@
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "config/internal.h"
@@ -124,53 +120,6 @@ static onnxd_status *build_tree(onnxd_config_document *document)
 
 /* ---- the text ------------------------------------------------------------------------------ */
 
-ONNXD_RETURNS_NONNULL static onnxd_status *file_error(const char *what, int error)
-{
-    char text[128];
-    return onnxd_error(error == ENOENT ? ONNXD_NOT_FOUND : ONNXD_INVALID_ARGUMENT, "%s: %s", what,
-                       strerror_r(error, text, sizeof(text)));
-}
-
-static onnxd_status *read_descriptor(int descriptor, onnxd_config_document *document)
-{
-    struct stat info;
-    size_t capacity = ONNXD_CONFIG_MAX_FILE_BYTES + 1;
-
-    if (fstat(descriptor, &info) != 0)
-        return file_error("cannot read", errno);
-    if (!S_ISREG(info.st_mode))
-        return onnxd_error(ONNXD_INVALID_ARGUMENT, "not a regular file");
-    document->text = onnxd_alloc(capacity);
-    if (document->text == NULL)
-        return onnxd_error_out_of_memory("configuration", capacity, UINT64_MAX);
-    for (;;) {
-        ssize_t count =
-            read(descriptor, document->text + document->length, capacity - document->length);
-        if (count < 0 && errno == EINTR)
-            continue;
-        if (count < 0)
-            return file_error("cannot read", errno);
-        document->length += (size_t)count;
-        if (document->length == capacity)
-            return onnxd_error(ONNXD_INVALID_ARGUMENT, "larger than the allowed %u bytes",
-                               ONNXD_CONFIG_MAX_FILE_BYTES);
-        if (count == 0)
-            return NULL;
-    }
-}
-
-/* Read, not mapped: an editor that rewrites the file during a reload must not take pages away from
- * under the reader. */
-static onnxd_status *read_text(onnxd_config_document *document)
-{
-    int descriptor = open(document->file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (descriptor < 0)
-        return file_error("cannot open", errno);
-    onnxd_status *status = read_descriptor(descriptor, document);
-    close(descriptor);
-    return status;
-}
-
 /* Where an error of the reader lies: it stops before the white space that precedes it. */
 static size_t error_line(const onnxd_config_document *document, size_t offset)
 {
@@ -187,14 +136,17 @@ onnxd_status *onnxd_config_document_open(const char *file, onnxd_config_report *
 
     memset(document, 0, sizeof(*document));
     document->file = file;
-    onnxd_status *status = read_text(document);
+    onnxd_status *status =
+        onnxd_file_open(NULL, file, ONNXD_CONFIG_MAX_FILE_BYTES, &document->content);
     if (onnxd_status_code(status) == ONNXD_OUT_OF_MEMORY)
         return status;
     if (status != NULL) {
-        onnxd_config_fault(report, file, NULL, "%s", onnxd_status_message(status));
+        onnxd_config_fault(report, "configuration", NULL, "%s", onnxd_status_message(status));
         onnxd_status_free(status);
         return NULL;
     }
+    document->text = (const char *)document->content.data;
+    document->length = document->content.size;
     status = scan_text(document, &offset);
     if (status == NULL)
         return build_tree(document);
@@ -210,7 +162,7 @@ void onnxd_config_document_close(onnxd_config_document *document)
 {
     cJSON_Delete(document->root);
     onnxd_free(document->positions);
-    onnxd_free(document->text);
+    onnxd_file_close(&document->content);
     memset(document, 0, sizeof(*document));
 }
 

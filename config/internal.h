@@ -5,6 +5,7 @@
 #include <cjson/cJSON.h>
 
 #include "base/json_reader.h"
+#include "base/path.h"
 #include "config/config.h"
 
 /* ---- report -------------------------------------------------------------------------------- */
@@ -35,7 +36,8 @@ typedef struct onnxd_config_position {
 /* A file that is well-formed: a tree of values, each with its position. */
 typedef struct onnxd_config_document {
     const char *file;
-    char *text;
+    onnxd_file content;
+    const char *text; /* of `content` */
     size_t length;
     cJSON *root;
     onnxd_config_position *positions;

@@ -198,13 +198,13 @@ Test(file, a_missing_file_and_a_folder_are_named)
         onnxd_status *status = onnxd_config_load(&sources, &report, &config);
         cr_assert_not_null(status);
         cr_assert_null(config);
-        cr_assert_eq(strncmp(report.errors.data, paths[i], strlen(paths[i])), 0);
+        cr_assert_not_null(strstr(report.errors.data, paths[i]));
         onnxd_status_free(status);
         onnxd_config_report_deinit(&report);
     }
 }
 
-/* Loads `path` itself; the report's line must be `expected`. */
+/* Loads `path` itself; the report's line must be the path and `expected`. */
 static void refuse_path(const char *path, const char *expected)
 {
     onnxd_config_sources sources = {.file = path};
@@ -214,7 +214,7 @@ static void refuse_path(const char *path, const char *expected)
     onnxd_config_report_init(&report);
     onnxd_status *status = onnxd_config_load(&sources, &report, &config);
     cr_assert_not_null(status);
-    snprintf(line, sizeof(line), "%s: %s\n", path, expected);
+    snprintf(line, sizeof(line), "configuration: file '%s' %s\n", path, expected);
     cr_assert_str_eq(report.errors.data, line);
     onnxd_status_free(status);
     onnxd_config_report_deinit(&report);
@@ -228,11 +228,11 @@ Test(file, what_is_no_file_is_refused_without_waiting, .timeout = 30)
     snprintf(pipe, sizeof(pipe), "%s/pipe", folder);
     snprintf(large, sizeof(large), "%s/large", folder);
     cr_assert_eq(mkfifo(pipe, 0600), 0);
-    refuse_path(pipe, "not a regular file");
+    refuse_path(pipe, "is not a regular file");
     int descriptor = open(large, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
     cr_assert(descriptor >= 0);
     cr_assert_eq(ftruncate(descriptor, ONNXD_CONFIG_MAX_FILE_BYTES + 1), 0);
-    refuse_path(large, "larger than the allowed 1048576 bytes");
+    refuse_path(large, "has 1048577 bytes, at most 1048576 are allowed");
     cr_assert_eq(ftruncate(descriptor, ONNXD_CONFIG_MAX_FILE_BYTES), 0);
     close(descriptor);
     unlink(large);
