@@ -41,8 +41,8 @@ bool onnxd_dtype_bytes(onnxd_dtype dtype, size_t count, size_t *out_bytes)
         return false;
     if (bits >= 8)
         return onnxd_size_mul(count, bits / 8, out_bytes);
-    size_t per_byte = 8 / bits;
-    *out_bytes = count / per_byte + (count % per_byte != 0 ? 1 : 0);
+    /* Eight elements take `bits` bytes. */
+    *out_bytes = count / 8 * bits + (count % 8 * bits + 7) / 8;
     return true;
 }
 

@@ -39,7 +39,9 @@
     X(FLOAT4E2M1, 23, 4, "float4e2m1", NULL)                                                       \
     X(FLOAT8E8M0, 24, 8, "float8e8m0", NULL)                                                       \
     X(UINT2, 25, 2, "uint2", NULL)                                                                 \
-    X(INT2, 26, 2, "int2", NULL)
+    X(INT2, 26, 2, "int2", NULL)                                                                   \
+    X(FLOAT6E2M3, 27, 6, "float6e2m3", NULL)                                                       \
+    X(FLOAT6E3M2, 28, 6, "float6e3m2", NULL)
 
 typedef enum onnxd_dtype {
 #define ONNXD_DTYPE_ENUM(id, number, bits, onnx, protocol) ONNXD_##id = number,
@@ -77,9 +79,10 @@ typedef struct onnxd_string {
 
 /* 0 for UNDEFINED and for numbers that are no type. */
 unsigned onnxd_dtype_bits(onnxd_dtype dtype);
-/* Whole bytes per element, 0 for the packed types (int4, int2, float4) and UNDEFINED. */
+/* Whole bytes per element, 0 for the packed types (int4, int2, float4, float6) and UNDEFINED. */
 size_t onnxd_dtype_size(onnxd_dtype dtype);
-/* Bytes of `count` elements, packed types rounded up to a byte. False on overflow or a bad type. */
+/* Bytes of `count` elements. Packed types are a stream of bits, the first element lowest, rounded
+ * up to a byte. False on overflow or a bad type. */
 ONNXD_NODISCARD bool onnxd_dtype_bytes(onnxd_dtype dtype, size_t count, size_t *out_bytes);
 /* ONNX's name ("float"); "invalid" for a number that is no type. */
 const char *onnxd_dtype_name(onnxd_dtype dtype);

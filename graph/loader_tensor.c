@@ -245,6 +245,10 @@ static onnxd_status *read_header(const Onnx__TensorProto *proto, onnxd_dtype *ou
     onnxd_dtype dtype = onnxd_dtype_from_onnx(proto->data_type);
     if (dtype == ONNXD_UNDEFINED)
         return onnxd_error(ONNXD_INVALID_ARGUMENT, "data type %d is not known", proto->data_type);
+    /* No operator here takes them, and int32_data, unlike raw_data, holds them unpacked. */
+    if (dtype == ONNXD_FLOAT6E2M3 || dtype == ONNXD_FLOAT6E3M2)
+        return onnxd_error(ONNXD_UNIMPLEMENTED, "tensors of type %s are not supported",
+                           onnxd_dtype_name(dtype));
     if (proto->segment != NULL)
         return onnxd_error(ONNXD_UNIMPLEMENTED, "tensors in segments are not supported");
     if (proto->data_location != 0 && proto->data_location != 1)

@@ -55,6 +55,15 @@ Test(dtype, bytes)
     cr_assert_eq(bytes, 2);
     cr_assert(onnxd_dtype_bytes(ONNXD_UINT4, SIZE_MAX, &bytes));
     cr_assert_eq(bytes, SIZE_MAX / 2 + 1);
+    static const size_t of_six_bits[] = {0, 1, 2, 3, 3, 4, 5, 6, 6, 7};
+    for (size_t count = 0; count < ONNXD_COUNT(of_six_bits); count++) {
+        cr_assert(onnxd_dtype_bytes(ONNXD_FLOAT6E2M3, count, &bytes));
+        cr_assert_eq(bytes, of_six_bits[count]);
+        cr_assert(onnxd_dtype_bytes(ONNXD_FLOAT6E3M2, count, &bytes));
+        cr_assert_eq(bytes, of_six_bits[count]);
+    }
+    cr_assert(onnxd_dtype_bytes(ONNXD_FLOAT6E2M3, SIZE_MAX, &bytes));
+    cr_assert_eq(bytes, SIZE_MAX / 8 * 6 + 6);
     bytes = 77;
     cr_assert_not(onnxd_dtype_bytes(ONNXD_DOUBLE, SIZE_MAX / 8 + 1, &bytes));
     cr_assert_not(onnxd_dtype_bytes(ONNXD_UNDEFINED, 1, &bytes));

@@ -33,7 +33,8 @@ static const struct dtype_case {
     {25, 1, TENSOR_INT32_DATA, ENTRY_VARINT, 1},    {26, 1, TENSOR_INT32_DATA, ENTRY_VARINT, 1},
 };
 
-_Static_assert(ONNXD_COUNT(dtype_cases) == ONNXD_DTYPE_COUNT - 1, "every type has a case");
+/* The two of six bits have a test of their own. */
+_Static_assert(ONNXD_COUNT(dtype_cases) == ONNXD_DTYPE_COUNT - 3, "every type has a case");
 
 static void begin(wire *w, int32_t dtype, size_t rank, const int64_t *dims)
 {
@@ -97,6 +98,20 @@ Test(loader_tensor, lengths_are_exact_for_every_type)
             wire_bytes(&w, TENSOR_RAW_DATA, zeros, (size_t)((int)t->raw_bytes + extra));
             check(&w, extra == 0, what);
         }
+    }
+}
+
+Test(loader_tensor, types_of_six_bits_are_refused_by_name)
+{
+    static const int64_t dims[1] = {4};
+    static const char *const messages[] = {"tensors of type float6e2m3 are not supported",
+                                           "tensors of type float6e3m2 are not supported"};
+    for (int i = 0; i < 2; i++) {
+        wire w;
+        begin(&w, ONNXD_FLOAT6E2M3 + i, 1, dims);
+        wire_bytes(&w, TENSOR_RAW_DATA, "abc", 3);
+        end(&w);
+        load_bad(&w, ONNXD_UNIMPLEMENTED, messages[i]);
     }
 }
 
@@ -243,7 +258,7 @@ Test(loader_tensor, bad_types_and_shapes)
 {
     int64_t dims[17] = {1, 1};
     expect_bad_tensor(0, 1, dims, TENSOR_RAW_DATA, "abcd", 4, "data type 0 is not known");
-    expect_bad_tensor(27, 1, dims, TENSOR_RAW_DATA, "abcd", 4, "data type 27 is not known");
+    expect_bad_tensor(29, 1, dims, TENSOR_RAW_DATA, "abcd", 4, "data type 29 is not known");
     expect_bad_tensor(999, 1, dims, TENSOR_RAW_DATA, "abcd", 4, "data type 999 is not known");
     expect_bad_tensor(-1, 1, dims, TENSOR_RAW_DATA, "abcd", 4, "data type -1 is not known");
     expect_bad_tensor(8, 1, dims, TENSOR_RAW_DATA, "abcd", 4, "strings cannot lie in raw_data");
