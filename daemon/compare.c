@@ -32,6 +32,24 @@ static double float_at(const onnxd_tensor_view *view, size_t index)
     }
 }
 
+/* Whether a byte is one of its 8-bit type's NaNs; E5M2 has several. Source: ONNX's float8 page. */
+static bool is_float8_nan(onnxd_dtype dtype, uint8_t byte)
+{
+    switch ((int)dtype) {
+    case ONNXD_FLOAT8E5M2:
+        return (byte & 0x7f) > 0x7c;
+    case ONNXD_FLOAT8E4M3FN:
+        return (byte & 0x7f) == 0x7f;
+    case ONNXD_FLOAT8E4M3FNUZ:
+    case ONNXD_FLOAT8E5M2FNUZ:
+        return byte == 0x80;
+    case ONNXD_FLOAT8E8M0:
+        return byte == 0xff;
+    default:
+        return false;
+    }
+}
+
 static bool same_bytes(const onnxd_tensor_view *a, const onnxd_tensor_view *b, size_t index)
 {
     const char *left = onnxd_tensor_view_data(a);
@@ -42,7 +60,10 @@ static bool same_bytes(const onnxd_tensor_view *a, const onnxd_tensor_view *b, s
         return x->size == y->size && (x->size == 0 || memcmp(x->data, y->data, x->size) == 0);
     }
     size_t size = onnxd_dtype_size(a->dtype);
-    return memcmp(left + index * size, right + index * size, size) == 0;
+    if (memcmp(left + index * size, right + index * size, size) == 0)
+        return true;
+    return size == 1 && is_float8_nan(a->dtype, (uint8_t)left[index]) &&
+           is_float8_nan(b->dtype, (uint8_t)right[index]);
 }
 
 static bool floats_equal(double actual, double expected, double rtol, double atol,

@@ -1,7 +1,8 @@
 #!/bin/bash
 # Builds and runs every test; the last line is "N passed, N failed". Usage: scripts/test.sh
 #
-#   release, gcc   all tests, the checks of the sources, the end-to-end tests
+#   release, gcc   all tests, the checks of the sources, the end-to-end tests, ONNX's own cases
+#   oneDNN 3       the tests of the CPU provider
 #   debug, clang   all tests
 #   asan, gcc      all tests but the timed ones, and the end-to-end tests of the daemon itself
 #   tsan, gcc      the tests that use threads
@@ -101,7 +102,11 @@ one "build: release, gcc" build release
 run_ctest release build/release -LE timing -j "$(nproc)"
 run_ctest timing build/release -L timing -j 1
 one "smoke test" scripts/serve.sh --smoke
-run_pytest e2e build/release/onnxd tests/e2e
+run_pytest e2e build/release/onnxd tests/e2e tests/conformance
+
+say "tests: oneDNN 3"
+scripts/onednn3.sh >"$results/onednn3.log" 2>&1
+count ctest "$results/onednn3.log" onednn3
 
 one "build: asan, gcc" build asan
 run_ctest asan build/asan "${untimed[@]}"

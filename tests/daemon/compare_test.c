@@ -89,6 +89,31 @@ Test(compare, integers_and_strings_are_exact)
     cr_assert_not(result.is_equal);
 }
 
+Test(compare, a_float8_nan_equals_any_nan_of_its_type)
+{
+    static const struct {
+        onnxd_dtype dtype;
+        uint8_t actual, expected;
+        bool is_equal;
+    } cases[] = {
+        {ONNXD_FLOAT8E5M2, 0x7e, 0x7f, true},      {ONNXD_FLOAT8E5M2, 0xfd, 0x7f, true},
+        {ONNXD_FLOAT8E5M2, 0x7c, 0x7f, false},     {ONNXD_FLOAT8E4M3FN, 0xff, 0x7f, true},
+        {ONNXD_FLOAT8E4M3FN, 0x7e, 0x7f, false},   {ONNXD_FLOAT8E4M3FNUZ, 0x00, 0x80, false},
+        {ONNXD_FLOAT8E5M2FNUZ, 0x7f, 0x80, false}, {ONNXD_UINT8, 0x7e, 0x7f, false},
+    };
+    int64_t count = 1;
+    onnxd_shape shape = onnxd_shape_from(1, &count);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        uint8_t x = cases[i].actual, y = cases[i].expected;
+        onnxd_comparison result;
+        onnxd_tensor_view a = onnxd_tensor_view_of(&x, cases[i].dtype, &shape);
+        onnxd_tensor_view b = onnxd_tensor_view_of(&y, cases[i].dtype, &shape);
+        onnxd_compare_tensors(&a, &b, 1e-3, 1e-7, &result);
+        cr_expect_eq(result.is_equal, cases[i].is_equal, "%s %02x against %02x",
+                     onnxd_dtype_name(cases[i].dtype), x, y);
+    }
+}
+
 static void round_trip(const onnxd_tensor_view *view)
 {
     char path[] = "/tmp/onnxd_tensor_XXXXXX";
