@@ -31,6 +31,11 @@ static onnxd_status *require_ready(const onnxd_ep *ep)
     }
 }
 
+double onnxd_cost_total_us(const onnxd_cost *cost)
+{
+    return cost->compute_us + cost->memory_us + cost->transfer_us + cost->launch_us;
+}
+
 /* ---- identity and life --------------------------------------------------------------------- */
 
 const char *onnxd_ep_name(const onnxd_ep *ep)

@@ -162,6 +162,8 @@ typedef struct onnxd_cost {
     double compute_us, memory_us, transfer_us, launch_us;
     uint64_t bytes_moved;
 } onnxd_cost;
+/* The sum of the four times; means nothing when the cost is not known. */
+double onnxd_cost_total_us(const onnxd_cost *cost);
 
 typedef struct onnxd_kernel_match {
     bool is_supported;

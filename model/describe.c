@@ -2,11 +2,6 @@
 
 #include "model/internal.h"
 
-static double total_us(const onnxd_cost *cost)
-{
-    return cost->compute_us + cost->memory_us + cost->transfer_us + cost->launch_us;
-}
-
 /* ---- signature ----------------------------------------------------------------------------- */
 
 static void describe_dim(const onnxd_graph *graph, int64_t dim, onnxd_strbuf *out)
@@ -56,8 +51,8 @@ static void describe_cost(const onnxd_cost *cost, onnxd_strbuf *out)
     }
     onnxd_strbuf_printf(
         out, "%.2f us (compute %.2f, memory %.2f, transfer %.2f, launch %.2f; %" PRIu64 " bytes)",
-        total_us(cost), cost->compute_us, cost->memory_us, cost->transfer_us, cost->launch_us,
-        cost->bytes_moved);
+        onnxd_cost_total_us(cost), cost->compute_us, cost->memory_us, cost->transfer_us,
+        cost->launch_us, cost->bytes_moved);
 }
 
 /* One line for the choice, one for each other instance and what it said. */

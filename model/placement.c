@@ -8,6 +8,7 @@
 #include "base/size_math.h"
 #include "base/strbuf.h"
 #include "model/placement_search.h"
+#include "model/query.h"
 
 /* Reasons repeat from node to node, so they are kept once where one of the last few was the same.
  */
@@ -27,18 +28,16 @@ typedef struct placer {
     onnxd_ep_info *infos;
     double *costs_us; /* [node_count * ep_count] */
     uint32_t *choices;
-    /* one node's types and constants, as a query wants them */
-    onnxd_tensor_type *types;
-    onnxd_tensor **constants;
+    onnxd_query_maker queries;
     const char *recent[RECENT_REASONS];
     uint32_t recent_next;
 } placer;
 
-static double total_us(const onnxd_cost *cost)
+static double node_us(const onnxd_cost *cost)
 {
     if (!cost->is_known)
         return ONNXD_UNKNOWN_NODE_COST_US;
-    const double sum = cost->compute_us + cost->memory_us + cost->transfer_us + cost->launch_us;
+    const double sum = onnxd_cost_total_us(cost);
     return sum >= 0.0 && sum < INFINITY ? sum : ONNXD_UNKNOWN_NODE_COST_US;
 }
 
@@ -56,45 +55,10 @@ static const char *keep_reason(placer *p, const char *reason)
     return copy;
 }
 
-/* The query for a node with what the graph knows; it borrows the placer's scratch. */
-static onnxd_op_query make_query(placer *p, const onnxd_node *node)
-{
-    for (uint32_t i = 0; i < node->input_count + node->output_count; i++) {
-        const bool is_input = i < node->input_count;
-        const onnxd_value_id id = is_input ? node->inputs[i] : node->outputs[i - node->input_count];
-        const onnxd_value *value = id == ONNXD_NONE ? NULL : &p->graph->values[id];
-        p->types[i] = value != NULL ? value->type
-                                    : (onnxd_tensor_type){ONNXD_UNDEFINED, onnxd_shape_unknown()};
-        if (is_input)
-            p->constants[i] = value != NULL ? value->constant : NULL;
-    }
-    const onnxd_op_query query = {
-        .node = node,
-        .opset = node->opset,
-        .input_count = node->input_count,
-        .output_count = node->output_count,
-        .inputs = p->types,
-        .outputs = p->types + node->input_count,
-        .constants = p->constants,
-    };
-    return query;
-}
-
-static bool has_strings(const onnxd_op_query *query)
-{
-    for (uint32_t i = 0; i < query->input_count; i++)
-        if (query->inputs[i].dtype == ONNXD_STRING)
-            return true;
-    for (uint32_t i = 0; i < query->output_count; i++)
-        if (query->outputs[i].dtype == ONNXD_STRING)
-            return true;
-    return false;
-}
-
 static void ask(placer *p, const onnxd_op_query *query, size_t ep, onnxd_placement_match *out)
 {
     onnxd_kernel_match match = {.is_supported = false};
-    if (!p->infos[ep].is_host_addressable && has_strings(query)) {
+    if (!p->infos[ep].is_host_addressable && onnxd_query_has_strings(query)) {
         out->reason = "strings stay in host memory";
         return;
     }
@@ -115,7 +79,7 @@ static void ask_all(placer *p)
 {
     for (onnxd_node_id n = 0; n < p->graph->node_count; n++) {
         const onnxd_node *node = &p->graph->nodes[n];
-        const onnxd_op_query query = make_query(p, node);
+        const onnxd_op_query query = onnxd_query_make(&p->queries, node, NULL, NULL);
         const bool is_free = p->usage.roles[n] != ONNXD_NODE_RUN;
         p->placement->nodes[n].is_free = is_free;
         for (size_t ep = 0; ep < p->ep_count; ep++) {
@@ -126,7 +90,7 @@ static void ask_all(placer *p)
             if (is_free)
                 p->costs_us[at] = 0.0;
             else
-                p->costs_us[at] = match->is_supported ? total_us(&match->cost) : INFINITY;
+                p->costs_us[at] = match->is_supported ? node_us(&match->cost) : INFINITY;
         }
     }
 }
@@ -230,34 +194,28 @@ static onnxd_status *write_result(placer *p)
 static onnxd_status *placer_init(placer *p)
 {
     const onnxd_graph *graph = p->graph;
-    size_t widest = 1, states;
-    for (onnxd_node_id n = 0; n < graph->node_count; n++) {
-        const size_t width = (size_t)graph->nodes[n].input_count + graph->nodes[n].output_count;
-        widest = width > widest ? width : widest;
-    }
+    size_t states;
     if (!onnxd_size_mul(graph->node_count, p->ep_count, &states))
         return onnxd_error_out_of_memory("placement", SIZE_MAX, UINT64_MAX);
-    p->types = onnxd_alloc_zero(widest, sizeof(p->types[0]));
-    p->constants = onnxd_alloc_zero(widest, sizeof(onnxd_tensor *));
     p->infos = onnxd_alloc_zero(p->ep_count, sizeof(p->infos[0]));
     p->costs_us = onnxd_alloc_zero(states, sizeof(double));
     p->choices = onnxd_alloc_zero(graph->node_count, sizeof(uint32_t));
     p->placement->nodes = onnxd_alloc_zero(graph->node_count, sizeof(onnxd_placement_node));
     p->placement->matches = onnxd_alloc_zero(states, sizeof(onnxd_placement_match));
-    if (p->types == NULL || p->constants == NULL || p->infos == NULL || p->costs_us == NULL ||
-        p->choices == NULL || p->placement->nodes == NULL || p->placement->matches == NULL)
+    if (p->infos == NULL || p->costs_us == NULL || p->choices == NULL ||
+        p->placement->nodes == NULL || p->placement->matches == NULL)
         return onnxd_error_out_of_memory("placement", states * sizeof(onnxd_placement_match),
                                          UINT64_MAX);
     for (size_t ep = 0; ep < p->ep_count; ep++)
         p->infos[ep] = onnxd_ep_get_info(p->eps[ep]);
+    ONNXD_TRY(onnxd_query_maker_init(&p->queries, graph));
     return onnxd_usage_find(graph, NULL, &p->usage);
 }
 
 static void placer_deinit(placer *p)
 {
     onnxd_usage_deinit(&p->usage);
-    onnxd_free(p->types);
-    onnxd_free(p->constants);
+    onnxd_query_maker_deinit(&p->queries);
     onnxd_free(p->infos);
     onnxd_free(p->costs_us);
     onnxd_free(p->choices);

@@ -143,8 +143,7 @@ static void builder_deinit(onnxd_plan_builder *b)
     onnxd_free(b->downloads.items);
     onnxd_free(b->ticks);
     onnxd_free(b->workspace_ranges);
-    onnxd_free(b->query_types);
-    onnxd_free(b->query_constants);
+    onnxd_query_maker_deinit(&b->queries);
 }
 
 static onnxd_status *build(onnxd_plan_builder *b, const onnxd_tensor_view *inputs)

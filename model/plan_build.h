@@ -12,6 +12,7 @@
 
 #include "memory/planner.h"
 #include "model/internal.h"
+#include "model/query.h"
 #include "model/usage.h"
 
 typedef enum onnxd_location_kind {
@@ -68,9 +69,7 @@ typedef struct onnxd_plan_builder {
     onnxd_stage_ticks *ticks;   /* [stage_count] */
     uint32_t *workspace_ranges; /* [step_count], or ONNXD_NONE */
     uint32_t now;               /* the tick in hand */
-    /* one node's types and constants, as a query wants them */
-    onnxd_tensor_type *query_types;
-    onnxd_tensor **query_constants;
+    onnxd_query_maker queries;
 } onnxd_plan_builder;
 
 /* The tensor behind a value that is known before the run, or NULL. */

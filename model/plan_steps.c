@@ -1,34 +1,6 @@
 #include "base/alloc.h"
 #include "model/plan_build.h"
 
-static onnxd_tensor_type absent_type(void)
-{
-    return (onnxd_tensor_type){.dtype = ONNXD_UNDEFINED, .shape = onnxd_shape_unknown()};
-}
-
-/* The query for a node with concrete types; it borrows the builder's scratch. */
-static onnxd_op_query make_query(onnxd_plan_builder *b, const onnxd_node *node)
-{
-    onnxd_tensor_type *outputs = b->query_types + node->input_count;
-    for (uint32_t i = 0; i < node->input_count; i++) {
-        const onnxd_value_id value = node->inputs[i];
-        b->query_types[i] = value == ONNXD_NONE ? absent_type() : b->types[value];
-        b->query_constants[i] = value == ONNXD_NONE ? NULL : onnxd_builder_constant(b, value);
-    }
-    for (uint32_t i = 0; i < node->output_count; i++)
-        outputs[i] = node->outputs[i] == ONNXD_NONE ? absent_type() : b->types[node->outputs[i]];
-    const onnxd_op_query query = {
-        .node = node,
-        .opset = node->opset,
-        .input_count = node->input_count,
-        .output_count = node->output_count,
-        .inputs = b->query_types,
-        .outputs = outputs,
-        .constants = b->query_constants,
-    };
-    return query;
-}
-
 /* ---- stages -------------------------------------------------------------------------------- */
 
 static void close_stage(onnxd_plan_builder *b)
@@ -61,28 +33,17 @@ static onnxd_status *add_workspace(onnxd_plan_builder *b, uint32_t step, uint32_
     return onnxd_builder_add_range(b, space, bytes, &b->workspace_ranges[step]);
 }
 
-static bool has_strings(const onnxd_op_query *query)
-{
-    for (uint32_t i = 0; i < query->input_count; i++)
-        if (query->inputs[i].dtype == ONNXD_STRING)
-            return true;
-    for (uint32_t i = 0; i < query->output_count; i++)
-        if (query->outputs[i].dtype == ONNXD_STRING)
-            return true;
-    return false;
-}
-
 /* The kernel of the instance on which the node was placed. Placement asked with the declared types;
  * an instance may still refuse these concrete ones, and then the first other one that takes them
  * runs the node. */
 static onnxd_status *find_kernel(onnxd_plan_builder *b, const onnxd_node *node, uint32_t *inout_ep,
                                  onnxd_kernel **out_kernel)
 {
-    const onnxd_op_query query = make_query(b, node);
+    const onnxd_op_query query = onnxd_query_make(&b->queries, node, b->types, b->known);
     onnxd_status *refusal = onnxd_ep_get_kernel(b->model->eps[*inout_ep], &query, out_kernel);
     if (onnxd_status_code(refusal) != ONNXD_NO_EP_FOR_OP)
         return refusal;
-    const bool is_host_only = has_strings(&query);
+    const bool is_host_only = onnxd_query_has_strings(&query);
     for (uint32_t ep = 0; ep < b->model->ep_count; ep++) {
         if (ep == *inout_ep || (is_host_only && b->model->ep_spaces[ep] != ONNXD_HOST_SPACE))
             continue;
@@ -128,23 +89,17 @@ static onnxd_status *add_step(onnxd_plan_builder *b, onnxd_node_id id)
 
 static onnxd_status *allocate(onnxd_plan_builder *b)
 {
-    size_t steps = 0, widest = 1;
-    for (onnxd_node_id n = 0; n < b->graph->node_count; n++) {
-        const onnxd_node *node = &b->graph->nodes[n];
-        const size_t width = (size_t)node->input_count + node->output_count;
+    size_t steps = 0;
+    for (onnxd_node_id n = 0; n < b->graph->node_count; n++)
         steps += b->usage.roles[n] == ONNXD_NODE_RUN;
-        widest = width > widest ? width : widest;
-    }
     b->plan->steps = onnxd_alloc_zero(steps, sizeof(onnxd_step));
     b->plan->stages = onnxd_alloc_zero(steps, sizeof(onnxd_stage));
     b->ticks = onnxd_alloc_zero(steps, sizeof(onnxd_stage_ticks));
     b->workspace_ranges = onnxd_alloc_zero(steps, sizeof(uint32_t));
-    b->query_types = onnxd_alloc_zero(widest, sizeof(onnxd_tensor_type));
-    b->query_constants = onnxd_alloc_zero(widest, sizeof(onnxd_tensor *));
     if (b->plan->steps == NULL || b->plan->stages == NULL || b->ticks == NULL ||
-        b->workspace_ranges == NULL || b->query_types == NULL || b->query_constants == NULL)
+        b->workspace_ranges == NULL)
         return onnxd_error_out_of_memory("steps of a plan", steps * sizeof(onnxd_step), UINT64_MAX);
-    return NULL;
+    return onnxd_query_maker_init(&b->queries, b->graph);
 }
 
 onnxd_status *onnxd_builder_make_steps(onnxd_plan_builder *b)

@@ -4,13 +4,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 
 /* Below this a constant costs less than looking for its equal. */
 #define SHARED_BYTES ((size_t)4 << 10)
 #define BUCKET_COUNT 1024
-
-#define FNV_OFFSET 14695981039346656037ull
-#define FNV_PRIME 1099511628211ull
 
 struct onnxd_weight {
     onnxd_weight *next; /* in its bucket */
@@ -30,26 +28,12 @@ struct onnxd_weights {
 
 /* ---- comparing ----------------------------------------------------------------------------- */
 
-static uint64_t hash_word(uint64_t hash, uint64_t word)
-{
-    hash = (hash ^ word) * FNV_PRIME;
-    return hash ^ (hash >> 32);
-}
-
 static uint64_t hash_tensor(const onnxd_tensor *tensor)
 {
-    const char *bytes = tensor->data;
-    uint64_t hash = hash_word(FNV_OFFSET, (uint64_t)tensor->dtype), word = 0;
-    size_t at = 0;
+    uint64_t hash = onnxd_hash_word(ONNXD_HASH_SEED, (uint64_t)tensor->dtype);
     for (int32_t i = 0; i < tensor->shape.rank; i++)
-        hash = hash_word(hash, (uint64_t)tensor->shape.dims[i]);
-    for (; at + sizeof(word) <= tensor->bytes; at += sizeof(word)) {
-        memcpy(&word, bytes + at, sizeof(word));
-        hash = hash_word(hash, word);
-    }
-    for (; at < tensor->bytes; at++)
-        hash = hash_word(hash, (uint8_t)bytes[at]);
-    return hash;
+        hash = onnxd_hash_word(hash, (uint64_t)tensor->shape.dims[i]);
+    return onnxd_hash_bytes(hash, tensor->data, tensor->bytes);
 }
 
 static bool may_share(const onnxd_tensor *tensor)
