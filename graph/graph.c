@@ -312,21 +312,18 @@ void onnxd_graph_replace_all(onnxd_graph *graph, const onnxd_value_id *replaceme
     }
 }
 
-void onnxd_graph_replace_uses(onnxd_graph *graph, onnxd_value_id from, onnxd_value_id to)
+void onnxd_graph_widest(const onnxd_graph *graph, uint32_t *out_inputs, uint32_t *out_outputs)
 {
+    uint32_t inputs = 1;
+    uint32_t outputs = 1;
     for (uint32_t n = 0; n < graph->node_count; n++) {
-        onnxd_node *node = &graph->nodes[n];
-        for (uint32_t i = 0; i < node->input_count; i++)
-            if (node->inputs[i] == from)
-                node->inputs[i] = to;
+        if (graph->nodes[n].input_count > inputs)
+            inputs = graph->nodes[n].input_count;
+        if (graph->nodes[n].output_count > outputs)
+            outputs = graph->nodes[n].output_count;
     }
-    for (uint32_t i = 0; i < graph->output_count; i++) {
-        if (graph->outputs[i] == from) {
-            graph->outputs[i] = to;
-            graph->values[from].is_output = false;
-            graph->values[to].is_output = true;
-        }
-    }
+    *out_inputs = inputs;
+    *out_outputs = outputs;
 }
 
 onnxd_value_id onnxd_graph_find_value(const onnxd_graph *graph, const char *name)

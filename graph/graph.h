@@ -155,14 +155,16 @@ ONNXD_NODISCARD onnxd_status *onnxd_graph_set_outputs(onnxd_graph *graph, const 
  * reference) and sets the value's type. A producing node must be removed by the caller. */
 void onnxd_graph_set_constant(onnxd_graph *graph, onnxd_value_id value, onnxd_tensor *tensor);
 
-/* Replaces every use of `from` (node inputs and graph outputs) by `to`. */
-void onnxd_graph_replace_uses(onnxd_graph *graph, onnxd_value_id from, onnxd_value_id to);
 /* Drops nodes marked removed and restores the topological order.
  * Errors: INVALID_ARGUMENT naming a node on a cycle. */
 ONNXD_NODISCARD onnxd_status *onnxd_graph_compact(onnxd_graph *graph);
 /* SSA, id ranges, topological order, outputs produced by somebody. Errors name the node or value.
  */
 ONNXD_NODISCARD onnxd_status *onnxd_graph_verify(const onnxd_graph *graph);
+
+/* The most inputs and the most outputs that a node has, at least 1: what scratch arrays for one
+ * node at a time must hold. */
+void onnxd_graph_widest(const onnxd_graph *graph, uint32_t *out_inputs, uint32_t *out_outputs);
 
 /* ONNXD_NONE when there is none; linear search, for tests and messages. */
 onnxd_value_id onnxd_graph_find_value(const onnxd_graph *graph, const char *name);

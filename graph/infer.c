@@ -76,14 +76,9 @@ static void scratch_deinit(scratch *s)
 static onnxd_status *scratch_init(scratch *s, const onnxd_graph *graph)
 {
     memset(s, 0, sizeof(*s));
-    size_t inputs = 1;
-    size_t outputs = 1;
-    for (uint32_t n = 0; n < graph->node_count; n++) {
-        if (graph->nodes[n].input_count > inputs)
-            inputs = graph->nodes[n].input_count;
-        if (graph->nodes[n].output_count > outputs)
-            outputs = graph->nodes[n].output_count;
-    }
+    uint32_t inputs;
+    uint32_t outputs;
+    onnxd_graph_widest(graph, &inputs, &outputs);
     s->inputs = onnxd_alloc_zero(inputs, sizeof(*s->inputs));
     s->outputs = onnxd_alloc_zero(outputs, sizeof(*s->outputs));
     s->constants = onnxd_alloc_zero(inputs, sizeof(*s->constants));

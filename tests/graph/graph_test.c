@@ -91,21 +91,20 @@ Test(graph, symbols_are_shared_by_name)
     onnxd_graph_destroy(graph);
 }
 
-Test(graph, replacing_uses_reaches_nodes_and_outputs)
+Test(graph, widest_node)
 {
+    uint32_t inputs = 77;
+    uint32_t outputs = 77;
     onnxd_graph *graph = build_graph();
+    onnxd_graph_widest(graph, &inputs, &outputs);
+    cr_expect(inputs == 1 && outputs == 1);
     build_signature(graph, "x", "");
-    build_node(graph, "Identity", "x", "a");
-    build_node(graph, "Add", "a,a", "b");
-    build_signature(graph, "x", "a,b");
-    onnxd_graph_replace_uses(graph, build_value(graph, "a"), build_value(graph, "x"));
-    expect_graph(graph, "graph \"\" ir 8 opset ai.onnx 13\n"
-                        "input x: ?\n"
-                        "node Identity (x) -> (a: ?)\n"
-                        "node Add (x, x) -> (b: ?)\n"
-                        "output x: ?\n"
-                        "output b: ?\n");
-    cr_expect(!graph->values[build_value(graph, "a")].is_output);
+    build_node(graph, "Constant", "", "one");
+    build_node(graph, "Concat", "x,x,x", "a");
+    build_node(graph, "Dropout", "x", "b,c");
+    build_node(graph, "Add", "x,x", "d");
+    onnxd_graph_widest(graph, &inputs, &outputs);
+    cr_expect(inputs == 3 && outputs == 2);
     onnxd_graph_destroy(graph);
 }
 
