@@ -1,6 +1,7 @@
 /*
  * The portable kernel of one node on the host: constant folding and shape values.
  */
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -118,13 +119,20 @@ static onnxd_status *run(evaluation *e)
     return def->compute(&compute);
 }
 
-/* String elements borrow from inputs and the string arena; the result must own its bytes. */
+/* String elements borrow from inputs and the string arena, many maybe the same bytes; the result
+ * must own its bytes. */
 static onnxd_status *own_strings(evaluation *e)
 {
     for (uint32_t i = 0; i < e->node->output_count; i++) {
         onnxd_tensor *output = e->outputs[i];
         if (output == NULL || output->dtype != ONNXD_STRING)
             continue;
+        uint64_t bytes = onnxd_tensor_string_bytes(output);
+        if (bytes > e->max_bytes)
+            return onnxd_error(ONNXD_RESOURCE_EXHAUSTED,
+                               "the strings of output %u have %" PRIu64
+                               " bytes and would pass the limit of %zu bytes",
+                               i, bytes, e->max_bytes);
         onnxd_tensor *owned = NULL;
         ONNXD_TRY(onnxd_tensor_create_strings(&output->shape, output->data, &owned));
         e->outputs[i] = owned;

@@ -55,4 +55,23 @@ ONNXD_NODISCARD onnxd_status *onnxd_op_evaluate_types(const onnxd_node *node,
                                                       const onnxd_tensor *const *inputs,
                                                       size_t max_bytes, onnxd_tensor **outputs);
 
+/* Elements read, written or multiplied that one thread evaluates in a few seconds: what constant
+ * folding may spend on a graph, and the evaluation of shape values on a set of input shapes. */
+#define ONNXD_EVALUATION_MAX_WORK ((uint64_t)1 << 29)
+
+/* Upper bounds, UINT64_MAX where they do not fit. */
+typedef struct onnxd_evaluation_cost {
+    uint64_t largest_bytes; /* of one output, without the bytes of strings */
+    uint64_t bytes;         /* of all outputs */
+    uint64_t work;          /* elements read, written or multiplied */
+} onnxd_evaluation_cost;
+
+/* `inputs` holds NULL where a value is not known or absent; `output_types` are static. */
+onnxd_evaluation_cost onnxd_node_evaluation_cost(const onnxd_node *node,
+                                                 const onnxd_tensor *const *inputs,
+                                                 const onnxd_tensor_type *output_types);
+/* The bytes that the elements of a STRING tensor point to; 0 for other types. */
+uint64_t onnxd_tensor_string_bytes(const onnxd_tensor *tensor);
+uint64_t onnxd_saturating_add(uint64_t a, uint64_t b);
+
 #endif

@@ -134,7 +134,7 @@ ONNXD_NODISCARD onnxd_status *onnxd_op_infer(const onnxd_node *node,
                                              const onnxd_tensor *const *constants,
                                              onnxd_tensor_type *outputs);
 /* Runs the portable kernel on the host and returns new tensors: constant folding and the
- * evaluation of shape values. max_bytes bounds each output.
+ * evaluation of shape values. max_bytes bounds each output, and the bytes of its strings.
  * Errors: those of infer and compute; UNIMPLEMENTED without a portable kernel;
  * RESOURCE_EXHAUSTED beyond max_bytes. `outputs` holds node->output_count entries; absent ones are
  * NULL. */

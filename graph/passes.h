@@ -35,12 +35,14 @@ ONNXD_NODISCARD onnxd_status *onnxd_infer_shapes(onnxd_graph *graph);
 /*
  * Concrete types for one set of input shapes, without changing the graph.
  *
- * `types` has value_count entries, `known` (evaluated shape values; the caller releases each) too.
+ * `types` has value_count entries, `known` (evaluated values; the caller releases each) too.
  * Inputs' static types are given in types[graph->inputs[i]]; `known` may hold the values of inputs
- * that decide shapes. Nodes whose inputs are all known and whose result some shape depends upon are
- * evaluated, within max_bytes each.
- * Errors: INVALID_ARGUMENT naming the node; UNIMPLEMENTED when a shape depends on data that only
- * running the model could tell.
+ * that decide shapes, which stay. Nodes whose inputs are all known and whose result some shape
+ * depends upon are evaluated, within max_bytes each, 16 times as much alive together, and a fixed
+ * amount of work. What only evaluated nodes read is dropped again: a node that still has to run
+ * finds every input that was evaluated in `known`. Errors: INVALID_ARGUMENT naming the node;
+ * UNIMPLEMENTED when a shape depends on data that only running the model could tell;
+ * RESOURCE_EXHAUSTED naming the node that passes a bound.
  */
 ONNXD_NODISCARD onnxd_status *onnxd_specialize(const onnxd_graph *graph, size_t max_bytes,
                                                onnxd_tensor_type *types, onnxd_tensor **known);

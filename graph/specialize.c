@@ -2,6 +2,7 @@
  * Concrete types of all values for one set of input shapes. Values that shapes depend on are
  * evaluated on the way; which ones those are follows from the graph alone.
  */
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -27,12 +28,18 @@ static void mark_needed(const onnxd_graph *graph, bool *needed)
     }
 }
 
+/* Evaluated values that are alive together may take this many times what one may. */
+#define MAX_LIVE_FACTOR 16
+
 typedef struct specializer {
     const onnxd_graph *graph;
     size_t max_bytes;
+    uint64_t live_bytes, max_live_bytes; /* of evaluated values */
+    uint64_t work;
     onnxd_tensor_type *types;
     onnxd_tensor **known;
     bool *needed;
+    uint32_t *readers; /* nodes that may still ask for a value; others that need it count too */
     onnxd_tensor_type *input_types;
     const onnxd_tensor **input_values;
     onnxd_tensor_type *output_types;
@@ -91,18 +98,66 @@ static bool is_needed(const specializer *s, const onnxd_node *node)
     return false;
 }
 
+/* Before a node is evaluated. */
+static onnxd_status *charge(specializer *s, const onnxd_node *node)
+{
+    char label[ONNXD_NODE_LABEL];
+    onnxd_evaluation_cost cost = onnxd_node_evaluation_cost(node, s->input_values, s->output_types);
+    s->work = onnxd_saturating_add(s->work, cost.work);
+    if (s->work > ONNXD_EVALUATION_MAX_WORK)
+        return onnxd_error(
+            ONNXD_RESOURCE_EXHAUSTED,
+            "%s: the values that shapes depend on take more than %" PRIu64 " elements to evaluate",
+            onnxd_node_label(s->graph, node, label, sizeof(label)), ONNXD_EVALUATION_MAX_WORK);
+    if (onnxd_saturating_add(s->live_bytes, cost.bytes) > s->max_live_bytes)
+        return onnxd_error(
+            ONNXD_RESOURCE_EXHAUSTED,
+            "%s: the values that shapes depend on take more than %" PRIu64 " bytes together",
+            onnxd_node_label(s->graph, node, label, sizeof(label)), s->max_live_bytes);
+    return NULL;
+}
+
+static uint64_t bytes_of(const onnxd_tensor *tensor)
+{
+    return onnxd_saturating_add(tensor->bytes, onnxd_tensor_string_bytes(tensor));
+}
+
+static void forget(specializer *s, onnxd_value_id value)
+{
+    s->live_bytes -= bytes_of(s->known[value]);
+    onnxd_tensor_release(s->known[value]);
+    s->known[value] = NULL;
+}
+
+/* The node needs its inputs no more; values that nobody else reads end. */
+static void drop_inputs(specializer *s, const onnxd_node *node)
+{
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        onnxd_value_id input = node->inputs[i];
+        if (input == ONNXD_NONE)
+            continue;
+        s->readers[input]--;
+        if (s->readers[input] == 0 && s->known[input] != NULL)
+            forget(s, input);
+    }
+}
+
 static onnxd_status *evaluate(specializer *s, const onnxd_node *node)
 {
+    ONNXD_TRY(charge(s, node));
     memset(s->outputs, 0, node->output_count * sizeof(onnxd_tensor *));
     ONNXD_TRY(
         onnxd_op_evaluate_types(node, s->input_types, s->input_values, s->max_bytes, s->outputs));
     for (uint32_t i = 0; i < node->output_count; i++) {
         onnxd_value_id output = node->outputs[i];
-        if (output == ONNXD_NONE || s->known[output] != NULL)
+        if (output == ONNXD_NONE || s->known[output] != NULL || s->readers[output] == 0) {
             onnxd_tensor_release(s->outputs[i]);
-        else
-            s->known[output] = s->outputs[i];
+            continue;
+        }
+        s->known[output] = s->outputs[i];
+        s->live_bytes = onnxd_saturating_add(s->live_bytes, bytes_of(s->outputs[i]));
     }
+    drop_inputs(s, node);
     return NULL;
 }
 
@@ -124,21 +179,20 @@ static onnxd_status *specialize_node(specializer *s, const onnxd_node *node)
 static onnxd_status *specializer_init(specializer *s)
 {
     const onnxd_graph *graph = s->graph;
-    size_t inputs = 1;
-    size_t outputs = 1;
-    for (uint32_t n = 0; n < graph->node_count; n++) {
-        if (graph->nodes[n].input_count > inputs)
-            inputs = graph->nodes[n].input_count;
-        if (graph->nodes[n].output_count > outputs)
-            outputs = graph->nodes[n].output_count;
-    }
+    uint32_t inputs;
+    uint32_t outputs;
+    onnxd_graph_widest(graph, &inputs, &outputs);
+    s->max_live_bytes = UINT64_MAX;
+    if (s->max_bytes < UINT64_MAX / MAX_LIVE_FACTOR)
+        s->max_live_bytes = (uint64_t)s->max_bytes * MAX_LIVE_FACTOR;
     s->needed = onnxd_alloc_zero((size_t)graph->value_count + 1, sizeof(*s->needed));
+    s->readers = onnxd_alloc_zero((size_t)graph->value_count + 1, sizeof(*s->readers));
     s->input_types = onnxd_alloc_zero(inputs, sizeof(*s->input_types));
     s->input_values = onnxd_alloc_zero(inputs, sizeof(onnxd_tensor *));
     s->output_types = onnxd_alloc_zero(outputs, sizeof(*s->output_types));
     s->outputs = onnxd_alloc_zero(outputs, sizeof(onnxd_tensor *));
-    if (s->needed == NULL || s->input_types == NULL || s->input_values == NULL ||
-        s->output_types == NULL || s->outputs == NULL)
+    if (s->needed == NULL || s->readers == NULL || s->input_types == NULL ||
+        s->input_values == NULL || s->output_types == NULL || s->outputs == NULL)
         return onnxd_error_out_of_memory("specialization", graph->value_count, UINT64_MAX);
     return NULL;
 }
@@ -150,10 +204,33 @@ static void specializer_deinit(specializer *s)
         void *memory;
     } values = {.typed = s->input_values};
     onnxd_free(s->needed);
+    onnxd_free(s->readers);
     onnxd_free(s->input_types);
     onnxd_free(values.memory);
     onnxd_free(s->output_types);
     onnxd_free(s->outputs);
+}
+
+/* Counts who needs which value. What a graph output, a subgraph or the caller holds is never
+ * dropped. */
+static onnxd_status *count_readers(specializer *s)
+{
+    const onnxd_graph *graph = s->graph;
+    bool *captured = onnxd_alloc_zero((size_t)graph->value_count + 1, sizeof(*captured));
+    if (captured == NULL)
+        return onnxd_error_out_of_memory("specialization", graph->value_count, UINT64_MAX);
+    onnxd_status *status = NULL;
+    if (onnxd_graph_has_subgraphs(graph))
+        status = onnxd_graph_mark_captures(graph, captured);
+    for (uint32_t v = 0; v < graph->value_count; v++)
+        if (captured[v] || graph->values[v].is_output || s->known[v] != NULL)
+            s->readers[v] = 1;
+    for (uint32_t n = 0; n < graph->node_count; n++)
+        for (uint32_t i = 0; i < graph->nodes[n].input_count; i++)
+            if (graph->nodes[n].inputs[i] != ONNXD_NONE)
+                s->readers[graph->nodes[n].inputs[i]]++;
+    onnxd_free(captured);
+    return status;
 }
 
 static onnxd_status *check_inputs(const specializer *s)
@@ -178,6 +255,8 @@ onnxd_status *onnxd_specialize(const onnxd_graph *graph, size_t max_bytes, onnxd
     onnxd_status *status = specializer_init(&s);
     if (status == NULL)
         status = check_inputs(&s);
+    if (status == NULL)
+        status = count_readers(&s);
     if (status == NULL)
         mark_needed(graph, s.needed);
     for (uint32_t v = 0; v < graph->value_count && status == NULL; v++)

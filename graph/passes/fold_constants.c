@@ -9,42 +9,6 @@
 #include "graph/internal.h"
 #include "graph/passes.h"
 
-/* Elements read, written or multiplied, over all runs of the pass: a few seconds. */
-#define WORK_BUDGET ((uint64_t)1 << 29)
-
-/* Operators whose work can exceed the elements that they read and write; it is then bounded by the
- * product of both. */
-static const char *const superlinear[] = {
-    "Attention",
-    "AveragePool",
-    "Conv",
-    "ConvInteger",
-    "ConvTranspose",
-    "DeformConv",
-    "Det",
-    "Einsum",
-    "GRU",
-    "Gemm",
-    "GridSample",
-    "LSTM",
-    "LpPool",
-    "MatMul",
-    "MatMulInteger",
-    "MaxPool",
-    "NonMaxSuppression",
-    "QLinearConv",
-    "QLinearMatMul",
-    "RNN",
-    "Resize",
-    "RoiAlign",
-    "STFT",
-    "TfIdfVectorizer",
-    "TopK",
-    "Upsample",
-    "DFT",
-    "MelWeightMatrix",
-};
-
 typedef struct fold {
     onnxd_graph *graph;
     const onnxd_pass_env *env;
@@ -54,14 +18,6 @@ typedef struct fold {
     onnxd_tensor **outputs;
     uint32_t changes;
 } fold;
-
-static bool is_superlinear(const onnxd_node *node)
-{
-    for (size_t i = 0; i < ONNXD_COUNT(superlinear); i++)
-        if (strcmp(superlinear[i], node->op_type) == 0)
-            return true;
-    return false;
-}
 
 static bool has_subgraph(const onnxd_node *node)
 {
@@ -92,58 +48,27 @@ static bool gather(fold *f, const onnxd_node *node)
     return true;
 }
 
-static uint64_t saturating_add(uint64_t a, uint64_t b)
-{
-    uint64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
-
-static uint64_t count_of(const onnxd_tensor_type *type)
-{
-    size_t count;
-    return onnxd_shape_count(&type->shape, &count) ? count : UINT64_MAX;
-}
-
-/* An upper bound of the node's work. */
-static uint64_t estimate_work(const fold *f, const onnxd_node *node)
-{
-    uint64_t in = 1;
-    uint64_t out = 1;
-    uint64_t work;
-    for (uint32_t i = 0; i < node->input_count; i++)
-        if (f->inputs[i] != NULL)
-            in = saturating_add(in, f->inputs[i]->count);
-    for (uint32_t i = 0; i < node->output_count; i++)
-        if (node->outputs[i] != ONNXD_NONE)
-            out = saturating_add(out, count_of(&f->output_types[i]));
-    if (!is_superlinear(node))
-        return saturating_add(in, out);
-    return __builtin_mul_overflow(in, out, &work) ? UINT64_MAX : work;
-}
-
 /* False when the result would pass a budget: the node then stays. */
 static bool charge(fold *f, const onnxd_node *node)
 {
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < node->output_count; i++) {
-        size_t output_bytes;
-        if (node->outputs[i] == ONNXD_NONE)
-            continue;
-        uint64_t count = count_of(&f->output_types[i]);
-        if (count == UINT64_MAX ||
-            !onnxd_dtype_bytes(f->output_types[i].dtype, count, &output_bytes) ||
-            output_bytes > f->env->fold_max_node_bytes)
-            return false;
-        bytes = saturating_add(bytes, output_bytes);
-    }
-    uint64_t work = estimate_work(f, node);
-    bytes = saturating_add(bytes, f->graph->folded_bytes);
-    work = saturating_add(work, f->graph->folding_work);
-    if (bytes > f->env->fold_max_total_bytes || work > WORK_BUDGET)
+    onnxd_evaluation_cost cost = onnxd_node_evaluation_cost(node, f->inputs, f->output_types);
+    uint64_t bytes = onnxd_saturating_add(cost.bytes, f->graph->folded_bytes);
+    uint64_t work = onnxd_saturating_add(cost.work, f->graph->folding_work);
+    if (cost.largest_bytes > f->env->fold_max_node_bytes || bytes > f->env->fold_max_total_bytes ||
+        work > ONNXD_EVALUATION_MAX_WORK)
         return false;
     f->graph->folded_bytes = bytes;
     f->graph->folding_work = work;
     return true;
+}
+
+/* How long strings are shows when they are there. */
+static void charge_strings(fold *f, const onnxd_node *node)
+{
+    for (uint32_t i = 0; i < node->output_count; i++)
+        if (f->outputs[i] != NULL)
+            f->graph->folded_bytes = onnxd_saturating_add(f->graph->folded_bytes,
+                                                          onnxd_tensor_string_bytes(f->outputs[i]));
 }
 
 static void replace(fold *f, onnxd_node *node)
@@ -193,6 +118,7 @@ static onnxd_status *fold_node(fold *f, onnxd_node *node)
     }
     onnxd_code code = onnxd_status_code(status);
     if (code == ONNXD_OK) {
+        charge_strings(f, node);
         replace(f, node);
     } else if (code == ONNXD_UNIMPLEMENTED || code == ONNXD_RESOURCE_EXHAUSTED) {
         /* Beyond the portable kernel: a provider may still run the node. */
@@ -213,14 +139,9 @@ static void *scratch(size_t count, size_t element_bytes, onnxd_status **status)
 static onnxd_status *run(onnxd_graph *graph, const onnxd_pass_env *env, uint32_t *out_changes)
 {
     fold f = {.graph = graph, .env = env};
-    size_t inputs = 1;
-    size_t outputs = 1;
-    for (uint32_t n = 0; n < graph->node_count; n++) {
-        if (graph->nodes[n].input_count > inputs)
-            inputs = graph->nodes[n].input_count;
-        if (graph->nodes[n].output_count > outputs)
-            outputs = graph->nodes[n].output_count;
-    }
+    uint32_t inputs;
+    uint32_t outputs;
+    onnxd_graph_widest(graph, &inputs, &outputs);
     onnxd_status *status = NULL;
     void *input_tensors = scratch(inputs, sizeof(onnxd_tensor *), &status);
     f.inputs = input_tensors;

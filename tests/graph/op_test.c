@@ -163,3 +163,25 @@ Test(op, strings_own_their_bytes)
     onnxd_tensor_release(output);
     onnxd_graph_destroy(graph);
 }
+
+/* Elements can share their bytes; in the result each has its own. */
+Test(op, bytes_of_strings_are_bounded)
+{
+    onnxd_graph *graph = build_graph();
+    onnxd_node *node = build_node(graph, "Identity", "s", "t");
+    int64_t dims[1] = {2};
+    onnxd_shape shape = onnxd_shape_from(1, dims);
+    char text[33] = "";
+    memset(text, 'a', 32);
+    onnxd_string strings[2] = {{.data = text, .size = 32}, {.data = text, .size = 32}};
+    onnxd_tensor *input = NULL;
+    onnxd_tensor *output = NULL;
+    expect_ok(onnxd_tensor_create_strings(&shape, strings, &input));
+    const onnxd_tensor *inputs[1] = {input};
+    expect_error(onnxd_op_evaluate(node, inputs, 63, &output), ONNXD_RESOURCE_EXHAUSTED,
+                 "the strings of output 0 have 64 bytes and would pass the limit of 63 bytes");
+    expect_ok(onnxd_op_evaluate(node, inputs, 64, &output));
+    onnxd_tensor_release(output);
+    onnxd_tensor_release(input);
+    onnxd_graph_destroy(graph);
+}

@@ -63,6 +63,7 @@ Test(specialize, shape_values_are_evaluated)
     const onnxd_tensor *t = r.known[build_value(graph, "t")];
     cr_assert(t != NULL);
     cr_expect(((const int64_t *)t->data)[0] == 7);
+    cr_expect(r.known[build_value(graph, "s")] == NULL, "only t needed it");
     cr_expect(r.known[build_value(graph, "x")] == NULL);
     cr_expect(r.known[build_value(graph, "y")] == NULL, "y's value decides no shape");
     /* The graph itself is unchanged. */
@@ -90,6 +91,124 @@ Test(specialize, evaluation_is_bounded)
     expect_error(onnxd_specialize(graph, 15, r.types, r.known), ONNXD_RESOURCE_EXHAUSTED,
                  "15 bytes");
     finish(&r);
+    onnxd_graph_destroy(graph);
+}
+
+/* v0 = Shape(x), v1 = Identity(v0), ... up to `length`. */
+static onnxd_graph *chain(uint32_t length)
+{
+    onnxd_graph *graph = build_graph();
+    int64_t unknown[1] = {-1};
+    build_type(graph, "x", ONNXD_FLOAT, 1, unknown);
+    build_node(graph, "Shape", "x", "v0");
+    for (uint32_t i = 0; i < length; i++) {
+        char from[16];
+        char to[16];
+        (void)snprintf(from, sizeof(from), "v%u", i);
+        (void)snprintf(to, sizeof(to), "v%u", i + 1);
+        build_node(graph, "Identity", from, to);
+    }
+    return graph;
+}
+
+/* What a node that runs does not read is dropped, so a long chain takes no more than two values. */
+Test(specialize, values_end_with_their_last_reader)
+{
+    enum { LENGTH = 200 };
+    onnxd_graph *graph = chain(LENGTH);
+    build_node(graph, "Reshape", "x,v200", "y");
+    build_node(graph, "Identity", "v100", "z");
+    build_signature(graph, "x", "y,z,v50");
+    result r = prepare(graph);
+    int64_t dims[1] = {7};
+    set_input(&r, build_value(graph, "x"), ONNXD_FLOAT, 1, dims);
+    /* 201 values of eight bytes would pass the limit of 16 times as much. */
+    expect_ok(onnxd_specialize(graph, 8, r.types, r.known));
+    for (uint32_t v = 0; v < graph->value_count; v++) {
+        bool stays = v == build_value(graph, "v200") || v == build_value(graph, "v100") ||
+                     v == build_value(graph, "v50");
+        cr_expect((r.known[v] != NULL) == stays, "%s", graph->values[v].name);
+    }
+    finish(&r);
+    onnxd_graph_destroy(graph);
+}
+
+/* Each value is read at the end, too, so all are alive. */
+Test(specialize, bytes_of_all_values_are_bounded)
+{
+    onnxd_graph *graph = chain(17);
+    build_node(graph, "Reshape", "x,v17", "y");
+    for (uint32_t i = 0; i < 17; i++) {
+        char from[16];
+        char to[16];
+        (void)snprintf(from, sizeof(from), "x,v%u", i);
+        (void)snprintf(to, sizeof(to), "y%u", i);
+        build_node(graph, "Reshape", from, to);
+    }
+    build_signature(graph, "x", "y");
+    result r = prepare(graph);
+    int64_t dims[1] = {7};
+    set_input(&r, build_value(graph, "x"), ONNXD_FLOAT, 1, dims);
+    expect_error(onnxd_specialize(graph, 8, r.types, r.known), ONNXD_RESOURCE_EXHAUSTED,
+                 "node #16 (Identity): the values that shapes depend on take more than 128 bytes "
+                 "together");
+    finish(&r);
+    onnxd_graph_destroy(graph);
+}
+
+static onnxd_status *refuse_to_run(const onnxd_compute *compute)
+{
+    (void)compute;
+    return onnxd_error(ONNXD_INTERNAL, "this would take minutes");
+}
+
+Test(specialize, work_is_bounded)
+{
+    onnxd_graph *graph = build_graph();
+    int64_t dims[2] = {2048, 2048};
+    onnxd_shape shape = onnxd_shape_from(2, dims);
+    onnxd_tensor *tensor = NULL;
+    expect_ok(onnxd_tensor_create(ONNXD_FLOAT, &shape, &tensor));
+    onnxd_graph_set_constant(graph, build_value(graph, "w"), tensor);
+    onnxd_tensor_release(tensor);
+    onnxd_op_def slow = *build_node(graph, "MatMul", "w,w", "v")->def;
+    slow.compute = refuse_to_run;
+    graph->nodes[0].def = &slow;
+    build_node(graph, "Decide", "v", "y");
+    onnxd_op_def decide = slow;
+    decide.op_type = "Decide";
+    decide.min_inputs = decide.max_inputs = 1;
+    decide.shape_inputs = 1;
+    graph->nodes[1].def = &decide;
+    build_signature(graph, "", "y");
+    result r = prepare(graph);
+    expect_error(onnxd_specialize(graph, (size_t)1 << 40, r.types, r.known),
+                 ONNXD_RESOURCE_EXHAUSTED,
+                 "node #0 (MatMul): the values that shapes depend on take more than 536870912 "
+                 "elements to evaluate");
+    finish(&r);
+    onnxd_graph_destroy(graph);
+}
+
+Test(specialize, memory_may_be_short)
+{
+    onnxd_graph *graph = dynamic_reshape();
+    uint64_t live = onnxd_alloc_query().live_count;
+    bool reached_the_end = false;
+    for (uint64_t n = 1; !reached_the_end; n++) {
+        cr_assert(n < 1000);
+        result r = prepare(graph);
+        int64_t dims[1] = {7};
+        set_input(&r, build_value(graph, "x"), ONNXD_FLOAT, 1, dims);
+        onnxd_alloc_fail_at(n, 0);
+        onnxd_status *status = onnxd_specialize(graph, 1024, r.types, r.known);
+        onnxd_alloc_fail_at(0, 0);
+        reached_the_end = status == NULL;
+        cr_expect(status == NULL || onnxd_status_code(status) == ONNXD_OUT_OF_MEMORY);
+        onnxd_status_free(status);
+        finish(&r);
+        cr_expect(onnxd_alloc_query().live_count == live);
+    }
     onnxd_graph_destroy(graph);
 }
 
