@@ -94,6 +94,8 @@ static void describe_placement(const onnxd_model *model, onnxd_strbuf *out)
     const onnxd_placement *placement = &model->placement;
     onnxd_strbuf_printf(out, "nodes: %" PRIu32 ", partitions: %" PRIu32 "\n",
                         model->graph->node_count, placement->partition_count);
+    if (placement->is_nominal)
+        onnxd_strbuf_puts(out, "costs are for extents of 1 where only a request tells them\n");
     for (uint32_t p = 0; p < placement->partition_count; p++) {
         const onnxd_partition *partition = &placement->partitions[p];
         onnxd_strbuf_printf(out, "partition %" PRIu32 " on %s: nodes %" PRIu32 " to %" PRIu32 "\n",

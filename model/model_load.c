@@ -209,7 +209,10 @@ static onnxd_status *load(onnxd_model *model, const char *path, const onnxd_mode
     ONNXD_TRY(onnxd_passes_run(model->graph, &env));
     ONNXD_TRY(run_custom_passes(model, &env));
     ONNXD_TRY(share_weights(model));
-    ONNXD_TRY(onnxd_place(model->graph, model->eps, model->ep_count, &model->placement));
+    const onnxd_placement_options placement = {.max_shape_value_bytes =
+                                                   options->max_shape_value_bytes};
+    ONNXD_TRY(
+        onnxd_place(model->graph, model->eps, model->ep_count, &placement, &model->placement));
     ONNXD_TRY(make_signature(model));
     ONNXD_TRY(onnxd_plan_cache_init(&model->plans, options->plan_cache_capacity));
     return prepare_static(model);

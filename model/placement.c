@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/size_math.h"
 #include "base/strbuf.h"
+#include "model/nominal.h"
 #include "model/placement_search.h"
 #include "model/query.h"
 
@@ -23,8 +24,10 @@ typedef struct placer {
     const onnxd_graph *graph;
     onnxd_ep *const *eps;
     size_t ep_count;
+    const onnxd_placement_options *options;
     onnxd_placement *placement;
     onnxd_usage usage;
+    onnxd_nominal nominal;
     onnxd_ep_info *infos;
     double *costs_us; /* [node_count * ep_count] */
     uint32_t *choices;
@@ -75,22 +78,40 @@ static void ask(placer *p, const onnxd_op_query *query, size_t ep, onnxd_placeme
     out->reason = keep_reason(p, match.reason);
 }
 
+static void ask_refusers(placer *p, const onnxd_op_query *query, onnxd_placement_match *matches)
+{
+    for (size_t ep = 0; ep < p->ep_count; ep++)
+        if (!matches[ep].is_supported)
+            ask(p, query, ep, &matches[ep]);
+}
+
+/* An instance that refuses the nominal types may still take those that requests bring. */
+static void ask_node(placer *p, const onnxd_node *node, onnxd_placement_match *matches)
+{
+    for (size_t ep = 0; ep < p->ep_count; ep++)
+        matches[ep] = (onnxd_placement_match){.reason = "", .is_supported = false};
+    onnxd_op_query query = onnxd_query_make(&p->queries, node, p->nominal.types, p->nominal.known);
+    ask_refusers(p, &query, matches);
+    if (p->nominal.is_assumed) {
+        query = onnxd_query_make(&p->queries, node, NULL, NULL);
+        ask_refusers(p, &query, matches);
+    }
+}
+
 static void ask_all(placer *p)
 {
     for (onnxd_node_id n = 0; n < p->graph->node_count; n++) {
-        const onnxd_node *node = &p->graph->nodes[n];
-        const onnxd_op_query query = onnxd_query_make(&p->queries, node, NULL, NULL);
+        const size_t row = (size_t)n * p->ep_count;
+        onnxd_placement_match *matches = &p->placement->matches[row];
         const bool is_free = p->usage.roles[n] != ONNXD_NODE_RUN;
         p->placement->nodes[n].is_free = is_free;
+        ask_node(p, &p->graph->nodes[n], matches);
         for (size_t ep = 0; ep < p->ep_count; ep++) {
-            const size_t at = (size_t)n * p->ep_count + ep;
-            onnxd_placement_match *match = &p->placement->matches[at];
-            match->reason = "";
-            ask(p, &query, ep, match);
             if (is_free)
-                p->costs_us[at] = 0.0;
+                p->costs_us[row + ep] = 0.0;
             else
-                p->costs_us[at] = match->is_supported ? node_us(&match->cost) : INFINITY;
+                p->costs_us[row + ep] =
+                    matches[ep].is_supported ? node_us(&matches[ep].cost) : INFINITY;
         }
     }
 }
@@ -209,12 +230,15 @@ static onnxd_status *placer_init(placer *p)
     for (size_t ep = 0; ep < p->ep_count; ep++)
         p->infos[ep] = onnxd_ep_get_info(p->eps[ep]);
     ONNXD_TRY(onnxd_query_maker_init(&p->queries, graph));
+    ONNXD_TRY(onnxd_nominal_find(graph, p->options->max_shape_value_bytes, &p->nominal));
+    p->placement->is_nominal = p->nominal.is_assumed;
     return onnxd_usage_find(graph, NULL, &p->usage);
 }
 
 static void placer_deinit(placer *p)
 {
     onnxd_usage_deinit(&p->usage);
+    onnxd_nominal_deinit(&p->nominal);
     onnxd_query_maker_deinit(&p->queries);
     onnxd_free(p->infos);
     onnxd_free(p->costs_us);
@@ -230,6 +254,7 @@ static onnxd_status *place(placer *p)
     const onnxd_placement_problem problem = {
         .graph = p->graph,
         .usage = &p->usage,
+        .types = p->nominal.types,
         .infos = p->infos,
         .ep_count = p->ep_count,
         .costs_us = p->costs_us,
@@ -239,10 +264,14 @@ static onnxd_status *place(placer *p)
 }
 
 onnxd_status *onnxd_place(const onnxd_graph *graph, onnxd_ep *const *eps, size_t ep_count,
-                          onnxd_placement *out_placement)
+                          const onnxd_placement_options *options, onnxd_placement *out_placement)
 {
     onnxd_placement placement = {.nodes = NULL};
-    placer p = {.graph = graph, .eps = eps, .ep_count = ep_count, .placement = &placement};
+    placer p = {.graph = graph,
+                .eps = eps,
+                .ep_count = ep_count,
+                .options = options,
+                .placement = &placement};
     onnxd_arena_init(&placement.reasons, REASON_BLOCK_BYTES, REASON_MAX_BYTES);
     onnxd_status *status = place(&p);
     placer_deinit(&p);

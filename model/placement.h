@@ -7,6 +7,9 @@
  * topological order are convex, so no partition waits for itself through another.
  * O((nodes + inputs) x instances^2), deterministic (ties go to the instance listed first).
  *
+ * The instances are asked with nominal types (model/nominal.h): extents that only a request tells
+ * count as 1.
+ *
  * Threads: any; it only reads the graph and asks the instances.
  */
 #ifndef ONNXD_MODEL_PLACEMENT_H
@@ -15,8 +18,8 @@
 #include "base/arena.h"
 #include "ep/ep.h"
 
-/* What a node costs, in microseconds, on an instance that can run it but does not know its cost
- * (symbolic shapes, mostly). Not zero, or ignorance would look like speed. */
+/* What a node costs, in microseconds, on an instance that can run it but does not know its cost.
+ * Not zero, or ignorance would look like speed. */
 #define ONNXD_UNKNOWN_NODE_COST_US 10.0
 /* What each change of instance costs beyond its transfers: a stage more to schedule. */
 #define ONNXD_STAGE_COST_US 20.0
@@ -47,13 +50,19 @@ typedef struct onnxd_placement {
     onnxd_partition *partitions;
     uint32_t partition_count;
     onnxd_placement_match *matches; /* [node_count * ep_count]: node-major, for inspection */
+    bool is_nominal;                /* costs are for nominal types, not those of every request */
     onnxd_arena reasons;
 } onnxd_placement;
+
+typedef struct onnxd_placement_options {
+    size_t max_shape_value_bytes; /* of each value evaluated to find nominal types */
+} onnxd_placement_options;
 
 /* Errors: NO_EP_FOR_OP naming each operator nobody runs and every instance's reason;
  * OUT_OF_MEMORY. */
 ONNXD_NODISCARD onnxd_status *onnxd_place(const onnxd_graph *graph, onnxd_ep *const *eps,
-                                          size_t ep_count, onnxd_placement *out_placement);
+                                          size_t ep_count, const onnxd_placement_options *options,
+                                          onnxd_placement *out_placement);
 /* Ends a placement made by onnxd_place(); a zeroed one is fine. */
 void onnxd_placement_deinit(onnxd_placement *placement);
 

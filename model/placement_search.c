@@ -40,8 +40,7 @@ bool onnxd_placement_reads(const onnxd_graph *graph, const onnxd_usage *usage, o
 
 /* ---- bytes and copies ---------------------------------------------------------------------- */
 
-/* Unknown extents count as 1 and unknown ranks as one element: the estimate is for the smallest
- * request. Saturates. */
+/* Extents that are still unknown count as 1 and unknown ranks as one element. Saturates. */
 static double value_bytes(const onnxd_tensor_type *type)
 {
     const unsigned bits = onnxd_dtype_bits(type->dtype);
@@ -115,7 +114,7 @@ static double input_us(const search *s, onnxd_node_id node, onnxd_value_id value
         found = find_arrivals(s, value, node - 1, last_ep, from_space, to_space);
     if (found.in_space)
         return 0.0;
-    const double bytes = value_bytes(&record->type);
+    const double bytes = value_bytes(&s->problem->types[value]);
     double cost_us = to_space != 0 ? copy_us(&infos[to_ep], bytes) : 0.0;
     if (from_space != 0 && !found.on_host)
         cost_us += copy_us(&infos[from_ep], bytes);
@@ -144,9 +143,9 @@ static double outputs_us(const search *s, onnxd_node_id node, uint32_t ep)
     for (uint32_t i = 0; i < record->output_count; i++) {
         if (record->outputs[i] == ONNXD_NONE)
             continue;
-        const onnxd_value *value = &s->graph->values[record->outputs[i]];
-        if (value->is_output)
-            cost_us += copy_us(&s->problem->infos[ep], value_bytes(&value->type));
+        const onnxd_value_id value = record->outputs[i];
+        if (s->graph->values[value].is_output)
+            cost_us += copy_us(&s->problem->infos[ep], value_bytes(&s->problem->types[value]));
     }
     return cost_us;
 }

@@ -12,7 +12,8 @@
 typedef struct onnxd_placement_problem {
     const onnxd_graph *graph;
     const onnxd_usage *usage;
-    const onnxd_ep_info *infos; /* [ep_count] */
+    const onnxd_tensor_type *types; /* [value_count]: how many bytes a value has */
+    const onnxd_ep_info *infos;     /* [ep_count] */
     size_t ep_count;
     const double *costs_us; /* [node_count * ep_count], node-major; INFINITY: not possible */
 } onnxd_placement_problem;

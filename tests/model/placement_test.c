@@ -75,6 +75,7 @@ static void close_all(onnxd_ep **eps, size_t count)
         onnxd_ep_destroy(eps[i]);
 }
 
+static const onnxd_placement_options defaults = {.max_shape_value_bytes = 1 << 20};
 static const fake_ep_settings slow_host = {.node_us = 100};
 static const fake_ep_settings fast_device = {
     .is_device = true, .node_us = 1, .copy_latency_us = 10, .copy_bytes_per_us = 1000};
@@ -86,7 +87,7 @@ Test(placement, prefers_the_instance_listed_first_on_a_tie)
     onnxd_ep *eps[] = {fake_ep_open(0, &slow_host), fake_ep_open(1, &slow_host)};
     onnxd_graph *graph = make_chain(5, UINT32_MAX);
     onnxd_placement placement;
-    ok(onnxd_place(graph, eps, 2, &placement));
+    ok(onnxd_place(graph, eps, 2, &defaults, &placement));
     cr_expect_eq(placement.partition_count, 1);
     cr_expect_eq(placement.partitions[0].ep, 0);
     onnxd_placement_deinit(&placement);
@@ -99,7 +100,7 @@ Test(placement, moves_to_a_device_when_that_pays)
     onnxd_ep *eps[] = {fake_ep_open(0, &slow_host), fake_ep_open(1, &fast_device)};
     onnxd_graph *graph = make_chain(10, UINT32_MAX);
     onnxd_placement placement;
-    ok(onnxd_place(graph, eps, 2, &placement));
+    ok(onnxd_place(graph, eps, 2, &defaults, &placement));
     cr_expect_eq(placement.partition_count, 1);
     cr_expect_eq(placement.partitions[0].ep, 1);
     onnxd_placement_deinit(&placement);
@@ -114,7 +115,7 @@ Test(placement, counts_transfers_of_inputs_and_outputs)
     onnxd_ep *eps[] = {fake_ep_open(0, &host), fake_ep_open(1, &fast_device)};
     onnxd_graph *graph = make_chain(1, UINT32_MAX);
     onnxd_placement placement;
-    ok(onnxd_place(graph, eps, 2, &placement));
+    ok(onnxd_place(graph, eps, 2, &defaults, &placement));
     cr_expect_eq(placement.nodes[0].ep, 0);
     onnxd_placement_deinit(&placement);
     onnxd_graph_destroy(graph);
@@ -128,7 +129,7 @@ Test(placement, one_unsupported_node_costs_one_small_partition)
     onnxd_ep *eps[] = {fake_ep_open(0, &slow_host), fake_ep_open(1, &device)};
     onnxd_graph *graph = make_chain(101, 50);
     onnxd_placement placement;
-    ok(onnxd_place(graph, eps, 2, &placement));
+    ok(onnxd_place(graph, eps, 2, &defaults, &placement));
     cr_assert_eq(placement.partition_count, 3);
     cr_expect_eq(placement.partitions[1].ep, 0);
     cr_expect_eq(placement.partitions[1].first_node, 50);
@@ -147,7 +148,7 @@ Test(placement, a_claim_wins_over_cost)
     onnxd_ep *eps[] = {fake_ep_open(0, &slow_host), fake_ep_open(1, &claimer)};
     onnxd_graph *graph = make_chain(9, 4);
     onnxd_placement placement;
-    ok(onnxd_place(graph, eps, 2, &placement));
+    ok(onnxd_place(graph, eps, 2, &defaults, &placement));
     cr_expect_eq(placement.nodes[4].ep, 1);
     cr_expect(placement.nodes[4].is_claimed);
     cr_expect_eq(placement.partition_count, 3);
@@ -162,7 +163,7 @@ Test(placement, a_claim_on_what_the_claimer_cannot_run_is_none)
     onnxd_ep *eps[] = {fake_ep_open(0, &slow_host), fake_ep_open(1, &claimer)};
     onnxd_graph *graph = make_chain(3, 1);
     onnxd_placement placement;
-    ok(onnxd_place(graph, eps, 2, &placement));
+    ok(onnxd_place(graph, eps, 2, &defaults, &placement));
     cr_expect_eq(placement.nodes[1].ep, 0);
     cr_expect_not(placement.nodes[1].is_claimed);
     onnxd_placement_deinit(&placement);
@@ -177,7 +178,7 @@ Test(placement, an_unknown_cost_is_not_zero)
     onnxd_ep *eps[] = {fake_ep_open(0, &unknown), fake_ep_open(1, &known)};
     onnxd_graph *graph = make_chain(4, UINT32_MAX);
     onnxd_placement placement;
-    ok(onnxd_place(graph, eps, 2, &placement));
+    ok(onnxd_place(graph, eps, 2, &defaults, &placement));
     cr_expect_eq(placement.nodes[0].ep, 1);
     onnxd_placement_deinit(&placement);
     onnxd_graph_destroy(graph);
@@ -191,7 +192,7 @@ Test(placement, names_every_operator_that_nobody_runs)
     onnxd_ep *eps[] = {fake_ep_open(0, &cannot), fake_ep_open(1, &layout)};
     onnxd_graph *graph = make_chain(3, 1);
     onnxd_placement placement;
-    onnxd_status *status = onnxd_place(graph, eps, 2, &placement);
+    onnxd_status *status = onnxd_place(graph, eps, 2, &defaults, &placement);
     cr_assert_eq(onnxd_status_code(status), ONNXD_NO_EP_FOR_OP);
     const char *message = onnxd_status_message(status);
     cr_expect_not_null(strstr(message, "Odd"), "%s", message);
@@ -208,7 +209,7 @@ Test(placement, an_empty_graph_has_no_partitions)
     onnxd_ep *eps[] = {fake_ep_open(0, &slow_host)};
     onnxd_graph *graph = graph_create();
     onnxd_placement placement;
-    ok(onnxd_place(graph, eps, 1, &placement));
+    ok(onnxd_place(graph, eps, 1, &defaults, &placement));
     cr_expect_eq(placement.partition_count, 0);
     onnxd_placement_deinit(&placement);
     onnxd_graph_destroy(graph);
@@ -259,11 +260,11 @@ Test(placement, large_graphs_are_placed_alike_every_time_in_convex_partitions)
     onnxd_graph *graph = make_large(20000);
     onnxd_placement a, b;
     const int64_t start_ns = onnxd_now_ns();
-    ok(onnxd_place(graph, eps, 3, &a));
+    ok(onnxd_place(graph, eps, 3, &defaults, &a));
     /* Meant to be well under a second; the bound leaves room for sanitizers and busy machines, yet
      * is far below what a quadratic search would take. */
     cr_expect_lt(onnxd_now_ns() - start_ns, 20000000000);
-    ok(onnxd_place(graph, eps, 3, &b));
+    ok(onnxd_place(graph, eps, 3, &defaults, &b));
     check_partitions(graph, &a);
     cr_assert_eq(a.partition_count, b.partition_count);
     for (uint32_t n = 0; n < graph->node_count; n++)

@@ -1,0 +1,95 @@
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/model/support.h"
+
+#define CPU "cpu;cpu.threads=1"
+#define WIDTH 256
+
+/* Takes `count` products of [.., WIDTH] with one square of weights, all of them 1 / WIDTH. */
+static void add_products(onnx_file *file, const char *from, int count, const char *to)
+{
+    static float weights[WIDTH * WIDTH];
+    char names[64], result[16], last[16];
+    for (size_t i = 0; i < ONNXD_COUNT(weights); i++)
+        weights[i] = 1.0f / WIDTH;
+    onnx_floats(file, "w", "256,256", ONNXD_COUNT(weights), weights);
+    snprintf(last, sizeof(last), "%s", from);
+    for (int i = 0; i < count; i++) {
+        snprintf(names, sizeof(names), "%s,w", last);
+        snprintf(result, sizeof(result), i == count - 1 ? "%s" : "%s%d", to, i);
+        onnx_node(file, "MatMul", names, result);
+        snprintf(last, sizeof(last), "%s", result);
+    }
+}
+
+static float ones[2 * WIDTH];
+
+static void expect_ones(onnxd_model *model, const char *dims, size_t count)
+{
+    for (size_t i = 0; i < ONNXD_COUNT(ones); i++)
+        ones[i] = 1;
+    const onnxd_tensor_view input = support_view(ones, ONNXD_FLOAT, dims);
+    support_expect_floats(model, &input, count, ones);
+}
+
+/* ---- costs --------------------------------------------------------------------------------- */
+
+static void expect_all_on(const onnxd_model *model, uint32_t ep)
+{
+    for (onnxd_node_id n = 0; n < model->graph->node_count; n++)
+        cr_expect(model->placement.nodes[n].is_free || model->placement.nodes[n].ep == ep,
+                  "node %u", n);
+}
+
+static void expect_choice(const char *spec, uint32_t ep)
+{
+    static const int64_t zero[] = {0}, width[] = {WIDTH};
+    onnxd_runtime *runtime = support_runtime(spec);
+    onnx_file file = onnx_file_begin();
+    onnx_input(&file, "x", ONNXD_FLOAT, "N,16,16");
+    onnx_int64s(&file, "zero", "1", 1, zero);
+    onnx_int64s(&file, "width", "1", 1, width);
+    onnx_node(&file, "Shape", "x", "all");
+    onnx_node(&file, "Gather", "all,zero", "rows");
+    onnx_node(&file, "Concat", "rows,width", "shape");
+    onnx_attribute_int(&file, "axis", 0);
+    onnx_node(&file, "Reshape", "x,shape", "flat");
+    add_products(&file, "flat", 8, "y");
+    onnx_output(&file, "y", ONNXD_FLOAT, "N,256");
+    onnxd_model *model = support_load(runtime, &file, NULL);
+    cr_expect(model->placement.is_nominal);
+    expect_all_on(model, ep);
+    expect_ones(model, "2,16,16", ONNXD_COUNT(ones));
+    onnxd_model_release(model);
+    onnxd_runtime_destroy(runtime);
+}
+
+/* The shapes behind the Reshape follow from a value, too. */
+Test(load, a_dynamic_batch_goes_where_it_costs_least)
+{
+    expect_choice(CPU " sim;sim.compute_scale=0.01", 1);
+    expect_choice(CPU " sim;sim.compute_scale=100", 0);
+    expect_choice("sim;sim.compute_scale=100 " CPU, 1);
+}
+
+/* An extent of 1 is too little for this kernel; the model is placed all the same. */
+Test(load, shapes_that_1_does_not_fit_are_placed_by_what_is_declared)
+{
+    static const float kernel[9] = {0, 0, 0, 0, 1, 0, 0, 0, 0};
+    static const float expected[1] = {5}, input[] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+    onnxd_runtime *runtime = support_runtime(CPU);
+    onnx_file file = onnx_file_begin();
+    onnx_input(&file, "x", ONNXD_FLOAT, "N,1,H,W");
+    onnx_floats(&file, "k", "1,1,3,3", 9, kernel);
+    onnx_node(&file, "Conv", "x,k", "y");
+    onnx_output(&file, "y", ONNXD_FLOAT, "N,1,A,B");
+    onnxd_model *model = support_load(runtime, &file, NULL);
+    cr_expect_not(model->placement.is_nominal);
+    cr_expect_not(model->placement.nodes[0].cost.is_known);
+    const onnxd_tensor_view view = support_view(input, ONNXD_FLOAT, "1,1,3,3");
+    support_expect_floats(model, &view, 1, expected);
+    onnxd_model_release(model);
+    onnxd_runtime_destroy(runtime);
+}
