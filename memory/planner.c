@@ -1,7 +1,5 @@
 #include "memory/planner.h"
 
-#include <stdbool.h>
-
 #include "base/alloc.h"
 #include "base/size_math.h"
 #include "memory/planner_layout.h"
@@ -10,9 +8,8 @@
  */
 #define MAX_NEIGHBOUR_COUNT ((uint64_t)1 << 22)
 
-static onnxd_status *check_record(const onnxd_plan_record *records, size_t index)
+static onnxd_status *check_record(const onnxd_plan_record *record, size_t index)
 {
-    const onnxd_plan_record *record = &records[index];
     if (record->first_step > record->last_step)
         return onnxd_error(ONNXD_INVALID_ARGUMENT,
                            "plan record %zu: first step %u is after last step %u", index,
@@ -21,43 +18,16 @@ static onnxd_status *check_record(const onnxd_plan_record *records, size_t index
         return onnxd_error(ONNXD_INVALID_ARGUMENT,
                            "plan record %zu: alignment %zu is not a power of two", index,
                            record->alignment);
-    if (record->alias == ONNXD_PLAN_NO_ALIAS)
-        return NULL;
-    if (record->alias >= index)
-        return onnxd_error(ONNXD_INVALID_ARGUMENT,
-                           "plan record %zu: alias %zu is not an earlier record", index,
-                           record->alias);
-    if (record->bytes > records[record->alias].bytes)
-        return onnxd_error(ONNXD_INVALID_ARGUMENT,
-                           "plan record %zu: %zu bytes do not fit the %zu of its alias %zu", index,
-                           record->bytes, records[record->alias].bytes, record->alias);
     return NULL;
 }
 
-/* Merges a record into the block that its chain of aliases starts with. */
-static void extend_block(onnxd_plan_block *block, const onnxd_plan_record *record)
-{
-    if (record->first_step < block->first_step)
-        block->first_step = record->first_step;
-    if (record->last_step > block->last_step)
-        block->last_step = record->last_step;
-    if (record->alignment > block->alignment)
-        block->alignment = record->alignment;
-}
-
-/* One block for each record without an alias, at blocks[0..*out_count); homes[i] is the index of
- * the block that record i lives in. Blocks without bytes are among them. */
-static size_t make_blocks(const onnxd_plan_record *records, size_t count, onnxd_plan_block *blocks,
-                          size_t *homes)
+/* One block for each record that has bytes. */
+static size_t make_blocks(const onnxd_plan_record *records, size_t count, onnxd_plan_block *blocks)
 {
     size_t block_count = 0;
     for (size_t i = 0; i < count; i++) {
-        if (records[i].alias != ONNXD_PLAN_NO_ALIAS) {
-            homes[i] = homes[records[i].alias];
-            extend_block(&blocks[homes[i]], &records[i]);
+        if (records[i].bytes == 0)
             continue;
-        }
-        homes[i] = block_count;
         blocks[block_count++] = (onnxd_plan_block){
             .record = i,
             .first_step = records[i].first_step,
@@ -67,15 +37,6 @@ static size_t make_blocks(const onnxd_plan_record *records, size_t count, onnxd_
         };
     }
     return block_count;
-}
-
-static size_t drop_empty(onnxd_plan_block *blocks, size_t count)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++)
-        if (blocks[i].bytes != 0)
-            blocks[kept++] = blocks[i];
-    return kept;
 }
 
 /* The sum that no plan may pass; SIZE_MAX when it does not fit. */
@@ -98,11 +59,14 @@ static onnxd_status *choose_layout(onnxd_plan_block *blocks, size_t count, size_
 {
     onnxd_plan_layout layout;
     size_t arena_bytes;
+    size_t peak_bytes;
     size_t limit = sum_blocks(blocks, count);
     onnxd_plan_sort(blocks, count);
+    ONNXD_TRY(onnxd_plan_peak(blocks, count, &peak_bytes));
     ONNXD_TRY(onnxd_plan_by_time(blocks, count, &layout));
     arena_bytes = layout.arena_bytes;
-    if (arena_bytes != layout.peak_bytes && layout.neighbour_count <= MAX_NEIGHBOUR_COUNT) {
+    if (!layout.gave_up && arena_bytes != peak_bytes &&
+        layout.neighbour_count <= MAX_NEIGHBOUR_COUNT) {
         ONNXD_TRY(onnxd_plan_by_size(blocks, count, layout.neighbour_count, &arena_bytes));
         if (layout.arena_bytes < arena_bytes) {
             ONNXD_TRY(onnxd_plan_by_time(blocks, count, &layout));
@@ -110,10 +74,10 @@ static onnxd_status *choose_layout(onnxd_plan_block *blocks, size_t count, size_
         }
     }
     /* Alignment can push blocks apart by more than sharing wins. */
-    if (arena_bytes > limit)
+    if (layout.gave_up || arena_bytes > limit)
         ONNXD_TRY(onnxd_plan_stacked(blocks, count, &arena_bytes));
     *out_arena_bytes = arena_bytes;
-    *out_peak_bytes = layout.peak_bytes;
+    *out_peak_bytes = peak_bytes;
     return NULL;
 }
 
@@ -124,39 +88,29 @@ static void write_offsets(onnxd_plan_record *records, size_t count, const onnxd_
         records[i].offset = 0;
     for (size_t i = 0; i < block_count; i++)
         records[blocks[i].record].offset = blocks[i].offset;
-    for (size_t i = 0; i < count; i++)
-        if (records[i].alias != ONNXD_PLAN_NO_ALIAS)
-            records[i].offset = records[i].bytes != 0 ? records[records[i].alias].offset : 0;
 }
 
 onnxd_status *onnxd_plan_memory(onnxd_plan_record *records, size_t count, size_t *out_arena_bytes,
                                 size_t *out_peak_bytes)
 {
-    onnxd_status *status = NULL;
     size_t arena_bytes = 0;
     size_t peak_bytes = 0;
     if (count > UINT32_MAX)
         return onnxd_error(ONNXD_INVALID_ARGUMENT, "%zu plan records, at most %u are allowed",
                            count, UINT32_MAX);
     for (size_t i = 0; i < count; i++)
-        ONNXD_TRY(check_record(records, i));
+        ONNXD_TRY(check_record(&records[i], i));
 
     onnxd_plan_block *blocks = onnxd_realloc_array(NULL, count, sizeof(*blocks));
-    size_t *homes = onnxd_realloc_array(NULL, count, sizeof(*homes));
-    if (blocks == NULL || homes == NULL) {
-        status = onnxd_error_out_of_memory("the memory planner",
-                                           count * (sizeof(*blocks) + sizeof(*homes)), UINT64_MAX);
-        goto done;
+    if (blocks == NULL)
+        return onnxd_error_out_of_memory("the memory planner", count * sizeof(*blocks), UINT64_MAX);
+    size_t block_count = make_blocks(records, count, blocks);
+    onnxd_status *status = choose_layout(blocks, block_count, &arena_bytes, &peak_bytes);
+    if (status == NULL) {
+        write_offsets(records, count, blocks, block_count);
+        *out_arena_bytes = arena_bytes;
+        *out_peak_bytes = peak_bytes;
     }
-    size_t block_count = drop_empty(blocks, make_blocks(records, count, blocks, homes));
-    status = choose_layout(blocks, block_count, &arena_bytes, &peak_bytes);
-    if (status != NULL)
-        goto done;
-    write_offsets(records, count, blocks, block_count);
-    *out_arena_bytes = arena_bytes;
-    *out_peak_bytes = peak_bytes;
-done:
     onnxd_free(blocks);
-    onnxd_free(homes);
     return status;
 }

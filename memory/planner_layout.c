@@ -6,6 +6,9 @@
 #include "base/alloc.h"
 #include "base/size_math.h"
 
+/* Placement by time looks at every neighbour of every block: this many take a fraction of a second. */
+#define MAX_PAIR_COUNT ((uint64_t)1 << 26)
+
 /* A part of the arena that is taken. */
 typedef struct span {
     size_t offset, end;
@@ -46,6 +49,14 @@ static int compare_largest(const void *left, const void *right, void *context)
     return order != 0 ? order : compare_sizes(a, b);
 }
 
+static int compare_end(const void *left, const void *right, void *context)
+{
+    const onnxd_plan_block *blocks = context;
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    return (blocks[a].last_step > blocks[b].last_step) -
+           (blocks[a].last_step < blocks[b].last_step);
+}
+
 static int compare_alignment(const void *left, const void *right, void *context)
 {
     const onnxd_plan_block *blocks = context;
@@ -62,6 +73,42 @@ static onnxd_status *no_memory(size_t bytes)
 static onnxd_status *does_not_fit(void)
 {
     return onnxd_error(ONNXD_OUT_OF_MEMORY, "planned memory does not fit the address space");
+}
+
+static uint32_t *make_order(size_t count)
+{
+    uint32_t *order = onnxd_realloc_array(NULL, count, sizeof(*order));
+    for (size_t i = 0; i < count && order != NULL; i++)
+        order[i] = (uint32_t)i;
+    return order;
+}
+
+onnxd_status *onnxd_plan_peak(const onnxd_plan_block *blocks, size_t count, size_t *out_peak_bytes)
+{
+    onnxd_status *status = NULL;
+    size_t live_bytes = 0;
+    size_t peak_bytes = 0;
+    size_t ended = 0;
+    uint32_t *by_end = make_order(count);
+    if (by_end == NULL)
+        return no_memory(count * sizeof(*by_end));
+    union {
+        const onnxd_plan_block *blocks;
+        void *memory;
+    } context = {.blocks = blocks};
+    qsort_r(by_end, count, sizeof(by_end[0]), compare_end, context.memory);
+    for (size_t i = 0; i < count && status == NULL; i++) {
+        while (blocks[by_end[ended]].last_step < blocks[i].first_step)
+            live_bytes -= blocks[by_end[ended++]].bytes;
+        if (!onnxd_size_add(live_bytes, blocks[i].bytes, &live_bytes))
+            status = does_not_fit();
+        if (live_bytes > peak_bytes)
+            peak_bytes = live_bytes;
+    }
+    onnxd_free(by_end);
+    if (status == NULL)
+        *out_peak_bytes = peak_bytes;
+    return status;
 }
 
 /* Finds the tightest gap between `taken`, sorted by offset and possibly overlapping one another, or
@@ -94,17 +141,12 @@ static bool find_place(const span *taken, size_t count, const onnxd_plan_block *
 }
 
 /* Drops what ended before `step`, keeping the order. */
-static size_t expire(span *live, size_t live_count, const onnxd_plan_block *blocks, uint32_t step,
-                     size_t *live_bytes)
+static size_t expire(span *live, size_t live_count, const onnxd_plan_block *blocks, uint32_t step)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < live_count; i++) {
-        const onnxd_plan_block *block = &blocks[live[i].block];
-        if (block->last_step < step)
-            *live_bytes -= block->bytes;
-        else
+    for (size_t i = 0; i < live_count; i++)
+        if (blocks[live[i].block].last_step >= step)
             live[kept++] = live[i];
-    }
     return kept;
 }
 
@@ -123,17 +165,18 @@ onnxd_status *onnxd_plan_by_time(onnxd_plan_block *blocks, size_t count, onnxd_p
     onnxd_status *status = NULL;
     onnxd_plan_layout layout = {0};
     size_t live_count = 0;
-    size_t live_bytes = 0;
     span *live = onnxd_realloc_array(NULL, count, sizeof(*live));
     if (live == NULL)
         return no_memory(count * sizeof(*live));
     for (size_t i = 0; i < count; i++) {
         onnxd_plan_block *block = &blocks[i];
-        live_count = expire(live, live_count, blocks, block->first_step, &live_bytes);
+        live_count = expire(live, live_count, blocks, block->first_step);
         layout.neighbour_count += live_count;
-        /* The peak is a lower bound of the arena, so where it does not fit neither does that. */
-        if (!find_place(live, live_count, block, &block->offset) ||
-            !onnxd_size_add(live_bytes, block->bytes, &live_bytes)) {
+        if (layout.neighbour_count > MAX_PAIR_COUNT) {
+            layout.gave_up = true;
+            break;
+        }
+        if (!find_place(live, live_count, block, &block->offset)) {
             status = does_not_fit();
             goto done;
         }
@@ -141,8 +184,6 @@ onnxd_status *onnxd_plan_by_time(onnxd_plan_block *blocks, size_t count, onnxd_p
         insert_span(live, live_count++, (span){block->offset, end, (uint32_t)i});
         if (end > layout.arena_bytes)
             layout.arena_bytes = end;
-        if (live_bytes > layout.peak_bytes)
-            layout.peak_bytes = live_bytes;
     }
     *out = layout;
 done:
@@ -205,14 +246,6 @@ static bool place_block(onnxd_plan_block *blocks, uint32_t id, const neighbours 
     }
     qsort(taken, taken_count, sizeof(taken[0]), compare_spans);
     return find_place(taken, taken_count, &blocks[id], &blocks[id].offset);
-}
-
-static uint32_t *make_order(size_t count)
-{
-    uint32_t *order = onnxd_realloc_array(NULL, count, sizeof(*order));
-    for (size_t i = 0; i < count && order != NULL; i++)
-        order[i] = (uint32_t)i;
-    return order;
 }
 
 onnxd_status *onnxd_plan_by_size(onnxd_plan_block *blocks, size_t count, uint64_t neighbour_count,

@@ -18,16 +18,20 @@ typedef struct onnxd_plan_block {
 } onnxd_plan_block;
 
 typedef struct onnxd_plan_layout {
+    bool gave_up; /* there are too many pairs of blocks that live at the same time */
+    /* Where it did not give up: */
     size_t arena_bytes;
-    size_t peak_bytes;        /* the largest sum of live blocks */
-    uint64_t neighbour_count; /* pairs of blocks that live at the same time */
+    uint64_t neighbour_count; /* the number of such pairs */
 } onnxd_plan_layout;
 
 /* Sorts by first step, which the strategies below expect. */
 void onnxd_plan_sort(onnxd_plan_block *blocks, size_t count);
 
+/* The largest sum of blocks that live at the same time. */
+ONNXD_NODISCARD onnxd_status *onnxd_plan_peak(const onnxd_plan_block *blocks, size_t count,
+                                              size_t *out_peak_bytes);
 /* Walks through time and puts each block where the ones then live leave the tightest gap. All
- * strategies: OUT_OF_MEMORY when scratch memory is short or the arena does not fit size_t. */
+ * functions: OUT_OF_MEMORY when scratch memory is short or a sum of bytes does not fit size_t. */
 ONNXD_NODISCARD onnxd_status *onnxd_plan_by_time(onnxd_plan_block *blocks, size_t count,
                                                  onnxd_plan_layout *out);
 /* Places the largest first, which packs better; takes memory for every neighbouring pair, whose

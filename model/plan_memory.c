@@ -42,7 +42,6 @@ static onnxd_status *lay_out_space(onnxd_plan_builder *b, uint32_t space,
             .last_step = b->ranges[i].last_tick,
             .bytes = b->ranges[i].bytes,
             .alignment = b->model->spaces[space].alignment,
-            .alias = ONNXD_PLAN_NO_ALIAS,
         };
         note_use(b, &b->ranges[i]);
     }
