@@ -37,6 +37,7 @@ struct onnxd_model {
     onnxd_ep **eps;                     /* the instances this model may use */
     uint32_t *ep_indices;               /* [ep_count]: of each in the runtime */
     uint32_t *ep_spaces;                /* [ep_count] */
+    bool *is_left_out;                  /* [ep_count]: its memory is too small for this model */
     size_t ep_count;
     onnxd_space *spaces;
     uint32_t space_count;
@@ -51,6 +52,19 @@ struct onnxd_model {
 
 /* Ends every request kept for reuse. */
 void onnxd_model_drop_requests(onnxd_model *model);
+
+/* ---- placing, while a model is loaded -------------------------------------------------------- */
+
+/* Errors: OUT_OF_MEMORY; what was acquired stays with the model. */
+ONNXD_NODISCARD onnxd_status *onnxd_model_share_weights(onnxd_model *model);
+void onnxd_model_drop_weights(onnxd_model *model);
+/* Nodes on instances and constants in their memories; an instance that lacks the memory is left
+ * out. Errors: those of onnxd_place() and of uploads; the shortage when nobody else can run the
+ * model. */
+ONNXD_NODISCARD onnxd_status *onnxd_model_place(onnxd_model *model);
+/* The same once more, without one of the devices in use, because of `shortage`, which it consumes;
+ * returns it when there is no device. No plan of the model is left. */
+ONNXD_NODISCARD onnxd_status *onnxd_model_place_again(onnxd_model *model, onnxd_status *shortage);
 
 /* ---- plans --------------------------------------------------------------------------------- */
 

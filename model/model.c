@@ -44,20 +44,13 @@ void onnxd_model_set_reaper(onnxd_model *model, onnxd_reaper *reaper)
     model->reaper = onnxd_reaper_retain(reaper);
 }
 
-static void drop_weights(onnxd_model *model)
-{
-    for (onnxd_value_id v = 0; model->weights != NULL && v < model->graph->value_count; v++)
-        onnxd_weights_release(model->runtime->weights, model->weights[v]);
-    onnxd_free(model->weights);
-}
-
 void onnxd_model_destroy(onnxd_model *model)
 {
     if (model == NULL)
         return;
     onnxd_model_drop_requests(model);
     onnxd_plan_cache_deinit(&model->plans);
-    drop_weights(model);
+    onnxd_model_drop_weights(model);
     onnxd_placement_deinit(&model->placement);
     onnxd_graph_destroy(model->graph);
     onnxd_free(model->inputs);
@@ -65,6 +58,7 @@ void onnxd_model_destroy(onnxd_model *model)
     onnxd_free(model->eps);
     onnxd_free(model->ep_indices);
     onnxd_free(model->ep_spaces);
+    onnxd_free(model->is_left_out);
     onnxd_free(model->spaces);
     onnxd_free(model->name);
     onnxd_reaper_release(model->reaper);

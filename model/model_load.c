@@ -75,27 +75,6 @@ static onnxd_status *run_custom_passes(onnxd_model *model, const onnxd_pass_env 
     return onnxd_infer_shapes(model->graph);
 }
 
-/* ---- weights ------------------------------------------------------------------------------- */
-
-/* Exchanges every constant for the equal one that some model has already. Before anybody else, a
- * kernel above all, has kept a reference to this model's own. */
-static onnxd_status *share_weights(onnxd_model *model)
-{
-    onnxd_graph *graph = model->graph;
-    model->weights = onnxd_alloc_zero(graph->value_count, sizeof(onnxd_weight *));
-    if (model->weights == NULL)
-        return onnxd_error_out_of_memory("a model's weights",
-                                         graph->value_count * sizeof(onnxd_weight *), UINT64_MAX);
-    for (onnxd_value_id v = 0; v < graph->value_count; v++) {
-        if (graph->values[v].constant == NULL)
-            continue;
-        ONNXD_TRY(onnxd_weights_acquire(model->runtime->weights, graph->values[v].constant,
-                                        &model->weights[v]));
-        onnxd_graph_set_constant(graph, v, onnxd_weight_tensor(model->weights[v]));
-    }
-    return NULL;
-}
-
 /* ---- signature ----------------------------------------------------------------------------- */
 
 static onnxd_status *make_port(const onnxd_graph *graph, onnxd_value_id id, const char *what,
@@ -170,6 +149,16 @@ static onnxd_status *prepare_static(onnxd_model *model)
     return status;
 }
 
+static onnxd_status *prepare_within_memory(onnxd_model *model)
+{
+    for (;;) {
+        onnxd_status *status = prepare_static(model);
+        if (onnxd_status_code(status) != ONNXD_OUT_OF_MEMORY)
+            return status;
+        ONNXD_TRY(onnxd_model_place_again(model, status));
+    }
+}
+
 /* ---- loading ------------------------------------------------------------------------------- */
 
 static onnxd_status *model_create(onnxd_runtime *runtime, const char *name, int64_t version,
@@ -189,8 +178,9 @@ static onnxd_status *model_create(onnxd_runtime *runtime, const char *name, int6
     model->eps = onnxd_alloc_zero(runtime->ep_count, sizeof(model->eps[0]));
     model->ep_indices = onnxd_alloc_zero(runtime->ep_count, sizeof(uint32_t));
     model->ep_spaces = onnxd_alloc_zero(runtime->ep_count, sizeof(uint32_t));
+    model->is_left_out = onnxd_alloc_zero(runtime->ep_count, sizeof(bool));
     if (model->name == NULL || model->eps == NULL || model->ep_indices == NULL ||
-        model->ep_spaces == NULL) {
+        model->ep_spaces == NULL || model->is_left_out == NULL) {
         onnxd_model_destroy(model);
         return onnxd_error_out_of_memory("a model", sizeof(*model), UINT64_MAX);
     }
@@ -208,14 +198,11 @@ static onnxd_status *load(onnxd_model *model, const char *path, const onnxd_mode
         onnxd_graph_load_file(path, model->runtime->registry, &options->limits, &model->graph));
     ONNXD_TRY(onnxd_passes_run(model->graph, &env));
     ONNXD_TRY(run_custom_passes(model, &env));
-    ONNXD_TRY(share_weights(model));
-    const onnxd_placement_options placement = {.max_shape_value_bytes =
-                                                   options->max_shape_value_bytes};
-    ONNXD_TRY(
-        onnxd_place(model->graph, model->eps, model->ep_count, &placement, &model->placement));
+    ONNXD_TRY(onnxd_model_share_weights(model));
+    ONNXD_TRY(onnxd_model_place(model));
     ONNXD_TRY(make_signature(model));
     ONNXD_TRY(onnxd_plan_cache_init(&model->plans, options->plan_cache_capacity));
-    return prepare_static(model);
+    return prepare_within_memory(model);
 }
 
 onnxd_status *onnxd_model_load(onnxd_runtime *runtime, const char *name, int64_t version,

@@ -61,6 +61,10 @@ static const char *keep_reason(placer *p, const char *reason)
 static void ask(placer *p, const onnxd_op_query *query, size_t ep, onnxd_placement_match *out)
 {
     onnxd_kernel_match match = {.is_supported = false};
+    if (p->options->is_left_out != NULL && p->options->is_left_out[ep]) {
+        out->reason = "its memory is too small for the model";
+        return;
+    }
     if (!p->infos[ep].is_host_addressable && onnxd_query_has_strings(query)) {
         out->reason = "strings stay in host memory";
         return;

@@ -56,6 +56,7 @@ typedef struct onnxd_placement {
 
 typedef struct onnxd_placement_options {
     size_t max_shape_value_bytes; /* of each value evaluated to find nominal types */
+    const bool *is_left_out;      /* [ep_count]: instances that get nothing; NULL: none */
 } onnxd_placement_options;
 
 /* Errors: NO_EP_FOR_OP naming each operator nobody runs and every instance's reason;

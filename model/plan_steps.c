@@ -45,7 +45,8 @@ static onnxd_status *find_kernel(onnxd_plan_builder *b, const onnxd_node *node, 
         return refusal;
     const bool is_host_only = onnxd_query_has_strings(&query);
     for (uint32_t ep = 0; ep < b->model->ep_count; ep++) {
-        if (ep == *inout_ep || (is_host_only && b->model->ep_spaces[ep] != ONNXD_HOST_SPACE))
+        if (ep == *inout_ep || b->model->is_left_out[ep] ||
+            (is_host_only && b->model->ep_spaces[ep] != ONNXD_HOST_SPACE))
             continue;
         onnxd_status *status = onnxd_ep_get_kernel(b->model->eps[ep], &query, out_kernel);
         if (status == NULL) {

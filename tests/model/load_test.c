@@ -93,3 +93,71 @@ Test(load, shapes_that_1_does_not_fit_are_placed_by_what_is_declared)
     onnxd_model_release(model);
     onnxd_runtime_destroy(runtime);
 }
+
+/* ---- memory -------------------------------------------------------------------------------- */
+
+static void write_products(onnx_file *file, const char *dims)
+{
+    *file = onnx_file_begin();
+    onnx_input(file, "x", ONNXD_FLOAT, dims);
+    add_products(file, "x", 2, "y");
+    onnx_output(file, "y", ONNXD_FLOAT, dims);
+}
+
+/* 256 KiB of weights, 128 KiB of device memory. */
+#define SMALL_SIM "sim;sim.memory_bytes=131072;sim.claim_ops=MatMul"
+
+static void expect_without_device(const char *dims)
+{
+    onnx_file file;
+    onnxd_runtime *runtime = support_runtime(CPU " " SMALL_SIM);
+    write_products(&file, dims);
+    onnxd_model *model = support_load(runtime, &file, NULL);
+    expect_all_on(model, 0);
+    cr_expect_not_null(strstr(model->placement.matches[1].reason, "memory"), "%s",
+                       model->placement.matches[1].reason);
+    expect_ones(model, "2,256", ONNXD_COUNT(ones));
+    cr_expect_eq(onnxd_ep_get_stats(runtime->eps[1]).buffers_live, 0);
+    onnxd_model_release(model);
+    onnxd_runtime_destroy(runtime);
+}
+
+Test(load, a_device_that_cannot_hold_the_constants_is_done_without)
+{
+    expect_without_device("2,256");
+    expect_without_device("N,256");
+}
+
+Test(load, a_model_that_only_a_device_may_run_needs_its_memory)
+{
+    onnx_file file;
+    onnxd_model *model;
+    onnxd_runtime *runtime = support_runtime(SMALL_SIM);
+    write_products(&file, "N,256");
+    support_error(support_try_load(runtime, &file, NULL, &model), ONNXD_OUT_OF_MEMORY,
+                  "constant 'w' on sim_ep:0");
+    cr_expect_eq(onnxd_ep_get_stats(runtime->eps[0]).buffers_live, 0);
+    onnxd_runtime_destroy(runtime);
+}
+
+/* Half of the memory holds one half of the weights; what was uploaded before it ran short is given
+ * back. */
+Test(load, a_device_that_is_left_out_keeps_nothing)
+{
+    static float first[128 * 128], second[128 * 256];
+    onnxd_runtime *runtime = support_runtime(CPU " " SMALL_SIM);
+    onnx_file file = onnx_file_begin();
+    first[0] = second[0] = 3;
+    onnx_input(&file, "x", ONNXD_FLOAT, "N,128");
+    onnx_floats(&file, "w1", "128,128", ONNXD_COUNT(first), first);
+    onnx_floats(&file, "w2", "128,256", ONNXD_COUNT(second), second);
+    onnx_node(&file, "MatMul", "x,w1", "h");
+    onnx_node(&file, "MatMul", "h,w2", "y");
+    onnx_output(&file, "y", ONNXD_FLOAT, "N,256");
+    onnxd_model *model = support_load(runtime, &file, NULL);
+    expect_all_on(model, 0);
+    cr_expect_gt(onnxd_ep_get_stats(runtime->eps[1]).copies_issued, 0);
+    cr_expect_eq(onnxd_ep_get_stats(runtime->eps[1]).buffers_live, 0);
+    onnxd_model_release(model);
+    onnxd_runtime_destroy(runtime);
+}
