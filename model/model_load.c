@@ -55,24 +55,34 @@ static onnxd_status *make_spaces(onnxd_model *model)
 
 /* ---- passes -------------------------------------------------------------------------------- */
 
+/* A provider's pass is trusted no further than a model file. Verified before the removed nodes go,
+ * because dropping them relies on ids and order, and after, because somebody may still use what
+ * they made. */
+static onnxd_status *run_custom_pass(onnxd_graph *graph, const onnxd_pass *pass,
+                                     const onnxd_pass_env *env)
+{
+    uint32_t changes = 0;
+    ONNXD_TRY(pass->run(graph, env, &changes));
+    if (changes == 0)
+        return NULL;
+    ONNXD_TRY(onnxd_graph_verify(graph));
+    ONNXD_TRY(onnxd_graph_compact(graph));
+    ONNXD_TRY(onnxd_graph_verify(graph));
+    return onnxd_infer_shapes(graph);
+}
+
 static onnxd_status *run_custom_passes(onnxd_model *model, const onnxd_pass_env *env)
 {
-    uint32_t total = 0;
     for (size_t i = 0; i < model->ep_count; i++) {
         const onnxd_pass *const *passes = onnxd_ep_custom_passes(model->eps[i]);
         for (; passes != NULL && *passes != NULL; passes++) {
-            uint32_t changes = 0;
-            onnxd_status *status = (*passes)->run(model->graph, env, &changes);
+            onnxd_status *status = run_custom_pass(model->graph, *passes, env);
             if (status != NULL)
                 return onnxd_status_context(status, "pass '%s' of %s", (*passes)->name,
                                             onnxd_ep_label(model->eps[i]));
-            total += changes;
         }
     }
-    if (total == 0)
-        return NULL;
-    ONNXD_TRY(onnxd_graph_compact(model->graph));
-    return onnxd_infer_shapes(model->graph);
+    return NULL;
 }
 
 /* ---- signature ----------------------------------------------------------------------------- */

@@ -173,6 +173,13 @@ static void claim_nodes(onnxd_ep *ep, const onnxd_graph *graph, bool *claimed)
         claimed[i] = strcmp(graph->nodes[i].op_type, op) == 0;
 }
 
+static const onnxd_pass *const *custom_passes(const onnxd_ep *ep)
+{
+    static const onnxd_pass *const none[] = {NULL};
+    const fake_ep_settings *settings = &fake(ep)->settings;
+    return settings->passes != NULL ? settings->passes : none;
+}
+
 static const onnxd_ep_api api = {
     .abi_version = ONNXD_EP_ABI_VERSION,
     .struct_size = sizeof(onnxd_ep_api),
@@ -198,6 +205,7 @@ static const onnxd_ep_api api = {
     .fence_release = fence_release,
     .sync = sync_all,
     .claim_nodes = claim_nodes,
+    .custom_passes = custom_passes,
 };
 
 onnxd_ep *fake_ep_open(uint32_t index, const fake_ep_settings *settings)

@@ -13,9 +13,10 @@ typedef struct fake_ep_settings {
     bool is_device; /* with memory of its own */
     double node_us; /* of every node; negative: unknown */
     double copy_latency_us, copy_bytes_per_us;
-    const char *unsupported_op; /* NULL: none */
-    const char *claimed_op;     /* NULL: none */
-    bool wants_layout;          /* answers with a layout of its own */
+    const char *unsupported_op;      /* NULL: none */
+    const char *claimed_op;          /* NULL: none */
+    bool wants_layout;               /* answers with a layout of its own */
+    const onnxd_pass *const *passes; /* NULL-terminated; NULL: none */
 } fake_ep_settings;
 
 /* An initialised instance with this index (below FAKE_EP_MAX) and these settings. */

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/model/fake_ep.h"
 #include "tests/model/support.h"
 
 #define CPU "cpu;cpu.threads=1"
@@ -32,6 +33,97 @@ static void expect_ones(onnxd_model *model, const char *dims, size_t count)
         ones[i] = 1;
     const onnxd_tensor_view input = support_view(ones, ONNXD_FLOAT, dims);
     support_expect_floats(model, &input, count, ones);
+}
+
+/* ---- passes of providers ------------------------------------------------------------------- */
+
+static onnxd_status *break_ids(onnxd_graph *graph, const onnxd_pass_env *env, uint32_t *out_changes)
+{
+    (void)env;
+    graph->nodes[0].inputs[0] = graph->value_count + 7;
+    *out_changes = 1;
+    return NULL;
+}
+
+static onnxd_status *break_order(onnxd_graph *graph, const onnxd_pass_env *env,
+                                 uint32_t *out_changes)
+{
+    (void)env;
+    graph->nodes[0].inputs[0] = graph->nodes[1].outputs[0];
+    *out_changes = 1;
+    return NULL;
+}
+
+static onnxd_status *remove_used(onnxd_graph *graph, const onnxd_pass_env *env,
+                                 uint32_t *out_changes)
+{
+    (void)env;
+    graph->nodes[0].is_removed = true;
+    *out_changes = 1;
+    return NULL;
+}
+
+static onnxd_status *skip_first(onnxd_graph *graph, const onnxd_pass_env *env,
+                                uint32_t *out_changes)
+{
+    (void)env;
+    graph->nodes[0].is_removed = true;
+    graph->nodes[1].inputs[0] = graph->nodes[0].inputs[0];
+    *out_changes = 1;
+    return NULL;
+}
+
+typedef onnxd_status *(*pass_function)(onnxd_graph *graph, const onnxd_pass_env *env,
+                                       uint32_t *out_changes);
+
+/* y = relu(neg(x)), changed by a provider. */
+static onnxd_status *load_through(onnxd_runtime **out_runtime, pass_function run,
+                                  onnxd_model **out_model)
+{
+    static onnxd_pass pass = {.name = "meddle"};
+    static const onnxd_pass *const passes[] = {&pass, NULL};
+    const fake_ep_settings meddler = {.passes = passes, .unsupported_op = "Relu"};
+    onnxd_ep *eps[2] = {fake_ep_open(0, &meddler)};
+    onnx_file file = onnx_file_begin();
+    pass.run = run;
+    cr_assert_eq(support_open(CPU, eps + 1, 1), 1);
+    *out_runtime = support_runtime_of(eps, 2);
+    onnx_input(&file, "x", ONNXD_FLOAT, "N");
+    onnx_node(&file, "Neg", "x", "h");
+    onnx_node(&file, "Relu", "h", "y");
+    onnx_output(&file, "y", ONNXD_FLOAT, "N");
+    return support_try_load(*out_runtime, &file, NULL, out_model);
+}
+
+static void expect_refused(pass_function run, const char *text)
+{
+    onnxd_runtime *runtime;
+    onnxd_model *model;
+    onnxd_status *status = load_through(&runtime, run, &model);
+    cr_assert_not_null(strstr(onnxd_status_message(status), "pass 'meddle' of fake_ep:0"), "%s",
+                       onnxd_status_message(status));
+    support_error(status, ONNXD_INVALID_ARGUMENT, text);
+    onnxd_runtime_destroy(runtime);
+}
+
+Test(load, what_a_pass_of_a_provider_breaks_is_refused)
+{
+    expect_refused(break_ids, "id out of range");
+    expect_refused(break_order, "used before it is produced");
+    expect_refused(remove_used, "is produced by nothing");
+}
+
+Test(load, what_a_pass_of_a_provider_improves_is_used)
+{
+    static const float input[] = {-1, 2}, expected[] = {0, 2};
+    onnxd_runtime *runtime;
+    onnxd_model *model;
+    support_ok(load_through(&runtime, skip_first, &model));
+    cr_expect_eq(model->graph->node_count, 1);
+    const onnxd_tensor_view view = support_view(input, ONNXD_FLOAT, "2");
+    support_expect_floats(model, &view, 2, expected);
+    onnxd_model_release(model);
+    onnxd_runtime_destroy(runtime);
 }
 
 /* ---- costs --------------------------------------------------------------------------------- */
