@@ -30,17 +30,23 @@ static void print_dims(const onnxd_graph *graph, const onnxd_shape *shape, onnxd
     onnxd_strbuf_puts(out, "]");
 }
 
-static void print_type(const onnxd_graph *graph, const onnxd_value *value, onnxd_strbuf *out)
+void onnxd_print_type(const onnxd_graph *graph, const onnxd_tensor_type *type, onnxd_strbuf *out)
+{
+    if (type->dtype == ONNXD_UNDEFINED) {
+        onnxd_strbuf_puts(out, "?");
+        return;
+    }
+    onnxd_strbuf_puts(out, onnxd_dtype_name(type->dtype));
+    print_dims(graph, &type->shape, out);
+}
+
+static void print_value_type(const onnxd_graph *graph, const onnxd_value *value, onnxd_strbuf *out)
 {
     static const char *const kinds[] = {"tensor", "sequence", "optional", "map", "sparse_tensor"};
-    if (value->kind != ONNXD_VALUE_TENSOR) {
+    if (value->kind == ONNXD_VALUE_TENSOR)
+        onnxd_print_type(graph, &value->type, out);
+    else
         onnxd_strbuf_puts(out, kinds[value->kind]);
-    } else if (value->type.dtype == ONNXD_UNDEFINED) {
-        onnxd_strbuf_puts(out, "?");
-    } else {
-        onnxd_strbuf_puts(out, onnxd_dtype_name(value->type.dtype));
-        print_dims(graph, &value->type.shape, out);
-    }
 }
 
 static void print_float(double value, bool is_double, onnxd_strbuf *out)
@@ -178,7 +184,7 @@ static void print_typed(const onnxd_graph *graph, onnxd_value_id id, onnxd_strbu
 {
     const onnxd_value *value = &graph->values[id];
     onnxd_strbuf_printf(out, "%s: ", value->name);
-    print_type(graph, value, out);
+    print_value_type(graph, value, out);
 }
 
 static void print_node(const onnxd_graph *graph, const onnxd_node *node, int indent,

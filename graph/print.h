@@ -17,5 +17,8 @@
 #include "graph/graph.h"
 
 void onnxd_graph_print(const onnxd_graph *graph, onnxd_strbuf *out);
+/* "float[batch,3]"; dimensions that are neither static nor a symbol of the graph, and a type that
+ * is not known, are "?"; an unknown rank is "float[?]*". */
+void onnxd_print_type(const onnxd_graph *graph, const onnxd_tensor_type *type, onnxd_strbuf *out);
 
 #endif

@@ -91,3 +91,30 @@ Test(print, constants_of_many_types)
                         "constant e: string[2] {\"\", \"\"}\n");
     onnxd_graph_destroy(graph);
 }
+
+static void check_type(const onnxd_graph *graph, onnxd_dtype dtype, onnxd_shape shape,
+                       const char *expected)
+{
+    onnxd_strbuf text;
+    onnxd_strbuf_init(&text, 1024);
+    onnxd_tensor_type type = {.dtype = dtype, .shape = shape};
+    onnxd_print_type(graph, &type, &text);
+    cr_expect_str_eq(text.data, expected);
+    onnxd_strbuf_deinit(&text);
+}
+
+Test(print, types)
+{
+    onnxd_graph *graph = build_graph();
+    int64_t dims[4] = {7, 0, ONNXD_DIM_UNKNOWN, 0};
+    int64_t batch;
+    expect_ok(onnxd_graph_symbol(graph, "batch", &batch));
+    dims[1] = batch;
+    check_type(graph, ONNXD_FLOAT, onnxd_shape_from(4, dims), "float[7,batch,?,0]");
+    dims[1] = ONNXD_DIM_FROM_SYMBOL(5);
+    check_type(graph, ONNXD_INT2, onnxd_shape_from(2, dims), "int2[7,?]");
+    check_type(graph, ONNXD_STRING, onnxd_shape_from(0, dims), "string[]");
+    check_type(graph, ONNXD_BOOL, onnxd_shape_unknown(), "bool[?]*");
+    check_type(graph, ONNXD_UNDEFINED, onnxd_shape_unknown(), "?");
+    onnxd_graph_destroy(graph);
+}
