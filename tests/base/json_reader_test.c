@@ -222,3 +222,33 @@ Test(json_reader, survives_mutation)
     }
     cr_assert(accepted_count > 1000 && accepted_count < 100000, "%d accepted", accepted_count);
 }
+
+static bool text_is(const char *token_text, bool has_escapes, const char *expected)
+{
+    /* Both end where the block ends, so that a sanitizer sees a read beyond them. */
+    size_t length = strlen(token_text);
+    char *text = malloc(length == 0 ? 1 : length);
+    char *wanted = strdup(expected);
+    memcpy(text, token_text, length);
+    onnxd_json_token token = {
+        .kind = ONNXD_JSON_STRING, .text = text, .length = length, .has_escapes = has_escapes};
+    bool result = onnxd_json_text_is(&token, wanted);
+    free(text);
+    free(wanted);
+    return result;
+}
+
+Test(json_reader, comparisons_stay_inside_both_texts)
+{
+    cr_assert(text_is("ab", false, "ab"));
+    cr_assert_not(text_is("ab", false, "abcdefghijklmnopqrstuvwxyz"));
+    cr_assert_not(text_is("abcdefghijklmnopqrstuvwxyz", false, "ab"));
+    cr_assert_not(text_is("", false, "a"));
+    cr_assert(text_is("", false, ""));
+    cr_assert(text_is("a\\u20ac", true, "a\xe2\x82\xac"));
+    cr_assert_not(text_is("a\\u20ac", true, "a"));
+    cr_assert_not(text_is("a\\u20ac", true, "a\xe2\x82"));
+    cr_assert_not(text_is("a\\ud83d\\ude00", true, "a"));
+    cr_assert_not(text_is("a\\u0000", true, "a"));
+    cr_assert_not(text_is("\\u0061", true, "ab"));
+}
