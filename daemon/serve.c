@@ -98,21 +98,23 @@ static onnxd_status *open_service(onnxd_service *service)
 
 /* ---- end ----------------------------------------------------------------------------------- */
 
-/* Devices and threads first, then the loop's own handles: the loader thread may send `changed` for
- * as long as it lives. */
+/* Threads before what they call back: a device thread may still be inside the wake-up of the
+ * server's mailbox when the last request has come back, and the loader thread may send `changed`
+ * for as long as it lives. */
 static void close_service(onnxd_service *service)
 {
+    onnxd_service_arm_last_resort(service);
     if (service->http != NULL) {
         onnxd_service_close_http(service);
         while (service->phase != ONNXD_PHASE_CLOSED)
             uv_run(&service->loop, UV_RUN_ONCE);
-        onnxd_http_server_destroy(service->http);
     }
     if (service->scheduler != NULL)
         onnxd_scheduler_stop(service->scheduler, onnxd_now_ns());
     if (service->store != NULL)
         onnxd_store_stop(service->store);
     onnxd_scheduler_destroy(service->scheduler);
+    onnxd_http_server_destroy(service->http);
     onnxd_store_destroy(service->store);
     onnxd_engine_close(&service->engine);
     if (!service->has_loop)

@@ -43,7 +43,6 @@ typedef struct onnxd_service {
     onnxd_http_server *http;
 
     onnxd_service_phase phase;
-    uint32_t startup_ticks;
     int exit_code;
 
     /* reload: written by the work thread between queueing and its end */
@@ -64,6 +63,9 @@ void onnxd_service_close_events(onnxd_service *service);
 void onnxd_service_refresh(onnxd_service *service);
 /* Ends connections and requests at once; the loop stops when that is done. */
 void onnxd_service_close_http(onnxd_service *service);
+/* From here on the process ends within seconds, whatever does not return: an alarm exits it with
+ * the service's exit code. Again: starts the time anew. */
+void onnxd_service_arm_last_resort(onnxd_service *service);
 
 /* ---- service_reload.c ---------------------------------------------------------------------- */
 

@@ -1,14 +1,14 @@
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "daemon/notify.h"
 #include "daemon/service.h"
 
-#define STARTUP_TICK_MS 250u
-#define STARTUP_TICKS_PER_EXTENSION 20u
+#define STARTUP_TICK_MS 5000u
 #define STARTUP_EXTENSION_US UINT64_C(15000000)
-/* How long a second signal waits for what cannot be interrupted. */
-#define LAST_PATIENCE_MS 2000u
+/* How long the end waits for what cannot be interrupted: a kernel, the load of a model. */
+#define LAST_PATIENCE_S 3u
 
 /* ---- state --------------------------------------------------------------------------------- */
 
@@ -58,8 +58,7 @@ static void on_changed(uv_async_t *handle)
 static void on_startup_tick(uv_timer_t *handle)
 {
     onnxd_service *service = handle->data;
-    if (service->startup_ticks++ % STARTUP_TICKS_PER_EXTENSION == 0)
-        onnxd_notify_extend(STARTUP_EXTENSION_US);
+    onnxd_notify_extend(STARTUP_EXTENSION_US);
     onnxd_service_refresh(service);
 }
 
@@ -92,21 +91,41 @@ static void on_drained(void *user)
     onnxd_service_close_http(user);
 }
 
+/* Cutting requests off is a failure that a supervisor should see. */
+static void cut_off(onnxd_service *service)
+{
+    if (onnxd_http_server_query(service->http).in_flight != 0)
+        service->exit_code = EXIT_FAILURE;
+    onnxd_service_arm_last_resort(service);
+    onnxd_service_close_http(service);
+}
+
 static void on_drain_deadline(uv_timer_t *handle)
 {
     onnxd_service *service = handle->data;
     onnxd_log(ONNXD_LOG_WARN, "daemon", "drain timeout passed, cancelling what is in flight=%u",
               onnxd_http_server_query(service->http).in_flight);
-    onnxd_service_close_http(service);
+    cut_off(service);
 }
 
-/* A kernel that does not return must not keep the process from ending. */
-static void on_last_deadline(uv_timer_t *handle)
+/* Of the process, since a signal handler reads it. */
+static volatile sig_atomic_t last_exit_code;
+
+static void on_last_resort(int number)
 {
-    (void)handle;
-    onnxd_log(ONNXD_LOG_ERROR, "daemon", "requests did not end when cancelled, exiting");
-    onnxd_log_stop();
-    _exit(EXIT_FAILURE);
+    static const char message[] = "onnxd: something did not end in time, exiting\n";
+    (void)number;
+    ssize_t ignored = write(STDERR_FILENO, message, sizeof(message) - 1);
+    (void)ignored;
+    _exit(last_exit_code);
+}
+
+void onnxd_service_arm_last_resort(onnxd_service *service)
+{
+    struct sigaction action = {.sa_handler = on_last_resort};
+    last_exit_code = service->exit_code;
+    if (sigaction(SIGALRM, &action, NULL) == 0)
+        alarm(LAST_PATIENCE_S);
 }
 
 static void drain(onnxd_service *service, int number)
@@ -130,13 +149,9 @@ static void on_terminate(uv_signal_t *handle, int number)
         drain(service, number);
         return;
     }
-    uint32_t in_flight = onnxd_http_server_query(service->http).in_flight;
     onnxd_log(ONNXD_LOG_WARN, "daemon", "second signal=%d, ending at once in_flight=%u", number,
-              in_flight);
-    if (in_flight != 0)
-        service->exit_code = EXIT_FAILURE;
-    uv_timer_start(&service->deadline, on_last_deadline, LAST_PATIENCE_MS, 0);
-    onnxd_service_close_http(service);
+              onnxd_http_server_query(service->http).in_flight);
+    cut_off(service);
 }
 
 static void on_hangup(uv_signal_t *handle, int number)

@@ -89,6 +89,9 @@ void onnxd_service_reload(onnxd_service *service)
         onnxd_notify_reloading();
     service->work.data = service;
     service->is_reloading = uv_queue_work(&service->loop, &service->work, read_again, finish) == 0;
-    if (!service->is_reloading)
-        onnxd_log(ONNXD_LOG_ERROR, "daemon", "reload refused: no work thread");
+    if (service->is_reloading)
+        return;
+    onnxd_log(ONNXD_LOG_ERROR, "daemon", "reload refused: no work thread");
+    if (service->phase == ONNXD_PHASE_SERVING)
+        onnxd_notify_ready("reload refused");
 }
