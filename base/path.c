@@ -91,6 +91,22 @@ static onnxd_status *open_path(const char *root, const char *path, int *out_desc
     return NULL;
 }
 
+onnxd_file_stamp onnxd_file_stamp_of(const struct stat *info)
+{
+    return (onnxd_file_stamp){
+        .modified_ns = (int64_t)info->st_mtim.tv_sec * 1000000000 + info->st_mtim.tv_nsec,
+        .size = (uint64_t)info->st_size,
+        .inode = (uint64_t)info->st_ino,
+        .device = (uint64_t)info->st_dev,
+    };
+}
+
+bool onnxd_file_stamp_equal(const onnxd_file_stamp *a, const onnxd_file_stamp *b)
+{
+    return a->modified_ns == b->modified_ns && a->size == b->size && a->inode == b->inode &&
+           a->device == b->device;
+}
+
 onnxd_status *onnxd_file_reader_open(const char *root, const char *path, uint64_t max_bytes,
                                      onnxd_file_reader *out_reader)
 {
@@ -110,8 +126,10 @@ onnxd_status *onnxd_file_reader_open(const char *root, const char *path, uint64_
         close(descriptor);
         return status;
     }
-    *out_reader = (onnxd_file_reader){
-        .descriptor = descriptor, .size = (size_t)info.st_size, .link_count = info.st_nlink};
+    *out_reader = (onnxd_file_reader){.descriptor = descriptor,
+                                      .size = (size_t)info.st_size,
+                                      .link_count = info.st_nlink,
+                                      .stamp = onnxd_file_stamp_of(&info)};
     return NULL;
 }
 

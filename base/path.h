@@ -13,6 +13,15 @@
 
 #include "base/status.h"
 
+/* Tells whether a file is still the one that was looked at. */
+typedef struct onnxd_file_stamp {
+    int64_t modified_ns;
+    uint64_t size, inode, device;
+} onnxd_file_stamp;
+struct stat;
+onnxd_file_stamp onnxd_file_stamp_of(const struct stat *info);
+bool onnxd_file_stamp_equal(const onnxd_file_stamp *a, const onnxd_file_stamp *b);
+
 /* The bytes of a regular file, copied into memory: whatever happens to the file afterwards does not
  * show. */
 typedef struct onnxd_file {
@@ -37,6 +46,7 @@ typedef struct onnxd_file_reader {
     int descriptor;
     size_t size; /* when it was opened */
     uint64_t link_count;
+    onnxd_file_stamp stamp; /* when it was opened */
 } onnxd_file_reader;
 
 /* As onnxd_file_open(), without reading. */

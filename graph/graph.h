@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/path.h"
 #include "base/tensor.h"
 
 typedef uint32_t onnxd_value_id;
@@ -109,6 +110,12 @@ typedef struct onnxd_opset_import {
     int64_t version;
 } onnxd_opset_import;
 
+/* A file beside the model's from which tensors were read. */
+typedef struct onnxd_external_file {
+    const char *location;   /* relative to the model's directory */
+    onnxd_file_stamp stamp; /* before the first of them was read */
+} onnxd_external_file;
+
 struct onnxd_graph {
     const char *name;
     onnxd_arena arena;
@@ -127,6 +134,8 @@ struct onnxd_graph {
     const char *producer_name; /* "" when the model gives none */
     /* What constant folding has spent on this graph, over all its runs. */
     uint64_t folded_bytes, folding_work;
+    onnxd_external_file *external_files; /* of the model, subgraphs included; empty in subgraphs */
+    uint32_t external_file_count, external_file_capacity;
     onnxd_graph *parent; /* the enclosing graph of a subgraph, else NULL */
 };
 

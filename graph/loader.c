@@ -143,12 +143,14 @@ static void loader_init(onnxd_loader *loader, const char *directory,
     };
     onnxd_arena_init(&loader->keys, 4096, (size_t)limits->max_graph_bytes);
     onnxd_name_map_init(&loader->functions);
+    onnxd_name_map_init(&loader->locations);
 }
 
 static void loader_deinit(onnxd_loader *loader)
 {
     onnxd_loader_close_file(loader);
     onnxd_name_map_deinit(&loader->functions);
+    onnxd_name_map_deinit(&loader->locations);
     onnxd_arena_deinit(&loader->keys);
 }
 

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/number.h"
 #include "base/path.h"
+#include "graph/internal.h"
 #include "graph/loader_internal.h"
 
 #define MAX_LOCATION_BYTES 4096u
@@ -100,6 +101,42 @@ static onnxd_status *check_location(const ProtobufCBinaryData *path)
     return NULL;
 }
 
+static onnxd_status *grow_list(onnxd_graph *graph)
+{
+    const uint32_t capacity =
+        graph->external_file_capacity == 0 ? 4 : graph->external_file_capacity * 2;
+    void *grown;
+    ONNXD_TRY(onnxd_graph_alloc(graph, capacity, sizeof(graph->external_files[0]), &grown));
+    if (graph->external_file_count > 0)
+        memcpy(grown, graph->external_files,
+               graph->external_file_count * sizeof(graph->external_files[0]));
+    graph->external_files = grown;
+    graph->external_file_capacity = capacity;
+    return NULL;
+}
+
+/* Remembers the open file, as it was when it was opened first. */
+static onnxd_status *list_file(onnxd_loader *loader)
+{
+    onnxd_graph *graph = loader->root;
+    uint32_t id;
+    bool added;
+    if (onnxd_name_map_find(&loader->locations, loader->location) != UINT32_MAX)
+        return NULL;
+    if (graph->external_file_count == graph->external_file_capacity)
+        ONNXD_TRY(grow_list(graph));
+    const char *location =
+        onnxd_arena_strndup(&graph->arena, loader->location, strlen(loader->location));
+    if (location == NULL)
+        return onnxd_error_out_of_memory("external data location", strlen(loader->location),
+                                         graph->arena.max_bytes);
+    ONNXD_TRY(
+        onnxd_name_map_add(&loader->locations, location, graph->external_file_count, &id, &added));
+    graph->external_files[graph->external_file_count++] =
+        (onnxd_external_file){.location = location, .stamp = loader->file.stamp};
+    return NULL;
+}
+
 /* Makes the file at `path` the loader's open one. Tensors of one file mostly follow each other, so
  * one descriptor serves them. */
 static onnxd_status *open_file(onnxd_loader *loader, const ProtobufCBinaryData *path)
@@ -122,7 +159,7 @@ static onnxd_status *open_file(onnxd_loader *loader, const ProtobufCBinaryData *
         return onnxd_error(ONNXD_INVALID_ARGUMENT,
                            "file '%.128s' has %" PRIu64 " hard links, it must have one", location,
                            loader->file.link_count);
-    return NULL;
+    return list_file(loader);
 }
 
 static onnxd_status *check_range(const onnxd_loader *loader, const data_place *where, size_t bytes)

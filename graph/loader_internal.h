@@ -39,6 +39,7 @@ typedef struct onnxd_loader {
     const char *directory;        /* of external data; NULL refuses it */
     char *location;               /* of `file`; NULL when none is open */
     onnxd_file_reader file;       /* the external file of the latest tensor that has one */
+    onnxd_name_map locations;     /* of all external files, to indices into the root's list */
     uint64_t graph_bytes_left;    /* arenas of all graphs together */
     uint64_t sparse_bytes_left;   /* sparse tensors made dense, together */
     uint64_t external_bytes_left; /* external tensors, together */
