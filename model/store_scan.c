@@ -31,22 +31,6 @@ void onnxd_scan_deinit(onnxd_scan *scan)
     *scan = (onnxd_scan){.items = NULL};
 }
 
-bool onnxd_file_stamp_equal(const onnxd_file_stamp *a, const onnxd_file_stamp *b)
-{
-    return a->modified_ns == b->modified_ns && a->size == b->size && a->inode == b->inode &&
-           a->device == b->device;
-}
-
-static onnxd_file_stamp stamp_of(const struct stat *info)
-{
-    return (onnxd_file_stamp){
-        .modified_ns = (int64_t)info->st_mtim.tv_sec * 1000000000 + info->st_mtim.tv_nsec,
-        .size = (uint64_t)info->st_size,
-        .inode = (uint64_t)info->st_ino,
-        .device = (uint64_t)info->st_dev,
-    };
-}
-
 static onnxd_status *add_item(onnxd_scan *scan, const char *name, size_t name_length,
                               int64_t version, const char *path, const struct stat *info)
 {
@@ -63,7 +47,7 @@ static onnxd_status *add_item(onnxd_scan *scan, const char *name, size_t name_le
         .name = onnxd_strndup(name, name_length),
         .path = onnxd_strdup(path),
         .version = version,
-        .stamp = stamp_of(info),
+        .stamp = onnxd_file_stamp_of(info),
         .found = scan->count,
     };
     if (item.name == NULL || item.path == NULL) {
@@ -258,12 +242,10 @@ static void sort_items(onnxd_scan *scan)
 static void apply_limits(onnxd_scan *scan, const onnxd_scan_options *limits)
 {
     size_t kept = 0;
-    uint32_t models = 0;
     for (size_t first = 0, end; first < scan->count; first = end) {
         end = first + 1;
         while (end < scan->count && strcmp(scan->items[end].name, scan->items[first].name) == 0)
             end++;
-        models++;
         for (size_t i = first; i < end; i++) {
             if (end - i > limits->max_versions) {
                 onnxd_log(ONNXD_LOG_WARN, "model",
@@ -272,8 +254,7 @@ static void apply_limits(onnxd_scan *scan, const onnxd_scan_options *limits)
                 item_deinit(&scan->items[i]);
                 continue;
             }
-            scan->items[kept] = scan->items[i];
-            scan->items[kept++].is_over_limit = models > limits->max_models;
+            scan->items[kept++] = scan->items[i];
         }
     }
     scan->count = kept;

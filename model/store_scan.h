@@ -10,21 +10,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/path.h"
 #include "base/status.h"
-
-/* Tells whether a file is still the one that was loaded. */
-typedef struct onnxd_file_stamp {
-    int64_t modified_ns;
-    uint64_t size, inode, device;
-} onnxd_file_stamp;
 
 typedef struct onnxd_scan_item {
     char *name;
     char *path; /* of the .onnx file */
     int64_t version;
     onnxd_file_stamp stamp;
-    size_t found;       /* how many were found before it: the order of the sources */
-    bool is_over_limit; /* one model too many: known, never loaded */
+    size_t found; /* how many were found before it: the order of the sources */
 } onnxd_scan_item;
 
 typedef struct onnxd_scan {
@@ -35,8 +29,7 @@ typedef struct onnxd_scan {
 typedef struct onnxd_scan_options {
     const char *const *sources;  /* NULL-terminated */
     const char *file_model_name; /* of the one source that is a file; NULL: its stem */
-    uint32_t max_models;
-    uint32_t max_versions; /* of each model: the newest stay */
+    uint32_t max_versions;       /* of each model: the newest stay */
 } onnxd_scan_options;
 
 /* What cannot be a model (a bad name, a directory without a version)
@@ -46,6 +39,5 @@ typedef struct onnxd_scan_options {
 ONNXD_NODISCARD onnxd_status *onnxd_scan_sources(const onnxd_scan_options *options,
                                                  onnxd_scan *out_scan);
 void onnxd_scan_deinit(onnxd_scan *scan);
-bool onnxd_file_stamp_equal(const onnxd_file_stamp *a, const onnxd_file_stamp *b);
 
 #endif

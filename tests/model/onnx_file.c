@@ -40,7 +40,11 @@ enum {
     TENSOR_DIMS = 1,
     TENSOR_DATA_TYPE = 2,
     TENSOR_NAME = 8,
-    TENSOR_RAW_DATA = 9
+    TENSOR_RAW_DATA = 9,
+    TENSOR_EXTERNAL_DATA = 13,
+    TENSOR_DATA_LOCATION = 14,
+    ENTRY_KEY = 1,
+    ENTRY_VALUE = 2
 };
 
 /* ---- wire format --------------------------------------------------------------------------- */
@@ -216,6 +220,20 @@ void onnx_int64s(onnx_file *file, const char *name, const char *dims, size_t cou
                  const int64_t *values)
 {
     put_tensor(file, name, ONNXD_INT64, dims, values, count * sizeof(int64_t));
+}
+
+void onnx_external_floats(onnx_file *file, const char *name, const char *dims, const char *location)
+{
+    onnxd_strbuf tensor = fresh(), entry = fresh();
+    end_node(file);
+    each(dims, put_tensor_dim, &tensor, TENSOR_DIMS);
+    put_int(&tensor, TENSOR_DATA_TYPE, (int64_t)ONNXD_FLOAT);
+    put_text(&tensor, TENSOR_NAME, name);
+    put_text(&entry, ENTRY_KEY, "location");
+    put_text(&entry, ENTRY_VALUE, location);
+    put_message(&tensor, TENSOR_EXTERNAL_DATA, &entry);
+    put_int(&tensor, TENSOR_DATA_LOCATION, 1);
+    put_message(&file->graph, GRAPH_INITIALIZER, &tensor);
 }
 
 void onnx_file_write(onnx_file *file, const char *path)

@@ -33,6 +33,9 @@ void onnx_floats(onnx_file *file, const char *name, const char *dims, size_t cou
                  const float *values);
 void onnx_int64s(onnx_file *file, const char *name, const char *dims, size_t count,
                  const int64_t *values);
+/* A constant whose values are the bytes of a file beside the model. */
+void onnx_external_floats(onnx_file *file, const char *name, const char *dims,
+                          const char *location);
 void onnx_file_write(onnx_file *file, const char *path);
 
 #endif

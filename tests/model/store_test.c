@@ -271,6 +271,149 @@ Test(store, a_reload_picks_up_changes_and_a_failed_one_keeps_the_old)
     teardown(&f);
 }
 
+/* A newcomer whose name comes first does not push out what serves. */
+Test(store, what_serves_keeps_its_place)
+{
+    fixture f;
+    setup(&f);
+    write_model(path_in(f.root, "m/1/model.onnx"), 2);
+    start(&f, 1, 0);
+    cr_expect_eq(wait_loaded(&f), 0);
+    write_model(path_in(f.root, "a.onnx"), 3);
+    write_model(path_in(f.root, "m/2/model.onnx"), 4);
+    unsigned seen = changes_so_far(&f);
+    onnxd_store_reload(f.store);
+    wait_changes(&f, seen + 1); /* one refused, one loaded */
+    expect_missing(&f, "a", 0, ONNXD_UNAVAILABLE, "max_models");
+    expect_factor(&f, "m", 1, 2);
+    expect_factor(&f, "m", 0, 4);
+    cr_assert_eq(remove(path_in(f.root, "m/1/model.onnx")), 0);
+    cr_assert_eq(remove(path_in(f.root, "m/2/model.onnx")), 0);
+    seen = changes_so_far(&f);
+    onnxd_store_reload(f.store);
+    wait_changes(&f, seen + 3); /* unloading, two unloaded, one loaded */
+    expect_factor(&f, "a", 0, 3);
+    expect_missing(&f, "m", 0, ONNXD_NOT_FOUND, "is not found");
+    teardown(&f);
+}
+
+/* Names that begin alike, and one with bytes after a NUL. */
+Test(store, finds_each_name_among_similar_ones)
+{
+    static const char *const names[] = {"a", "a-b", "aa", "ab", "a_b", "b", "ba"};
+    fixture f;
+    onnxd_model *model;
+    char file[32];
+    setup(&f);
+    for (size_t i = 0; i < ONNXD_COUNT(names); i++) {
+        snprintf(file, sizeof(file), "%s/3/model.onnx", names[i]);
+        write_model(path_in(f.root, file), (float)i + 1);
+        snprintf(file, sizeof(file), "%s/20/model.onnx", names[i]);
+        write_model(path_in(f.root, file), (float)i + 100);
+    }
+    write_text(path_in(f.root, "b/30/model.onnx"), "broken");
+    start(&f, 0, 0);
+    cr_expect_eq(wait_loaded(&f), 1);
+    for (size_t i = 0; i < ONNXD_COUNT(names); i++) {
+        expect_factor(&f, names[i], 3, (float)i + 1);
+        expect_factor(&f, names[i], 20, (float)i + 100);
+        expect_factor(&f, names[i], 0, (float)i + 100);
+        expect_missing(&f, names[i], 4, ONNXD_NOT_FOUND, "version 4 is not found");
+        expect_missing(&f, names[i], 99, ONNXD_NOT_FOUND, "version 99 is not found");
+    }
+    expect_missing(&f, "b", 30, ONNXD_UNAVAILABLE, "not available");
+    expect_missing(&f, "a-", 0, ONNXD_NOT_FOUND, "is not found");
+    expect_missing(&f, "", 0, ONNXD_NOT_FOUND, "is not found");
+    expect_missing(&f, "z", 0, ONNXD_NOT_FOUND, "is not found");
+    support_error(onnxd_store_find(f.store, "a\0b", 3, 0, &model), ONNXD_NOT_FOUND, "is not found");
+    teardown(&f);
+}
+
+/* ---- external data ------------------------------------------------------------------------- */
+
+static void write_weights(const char *path, float factor)
+{
+    const struct timespec times[2] = {{.tv_sec = 1000000000 + (time_t)factor},
+                                      {.tv_sec = 1000000000 + (time_t)factor}};
+    FILE *out = fopen(path, "w");
+    cr_assert_not_null(out);
+    cr_assert_eq(fwrite(&factor, sizeof(factor), 1, out), 1);
+    fclose(out);
+    cr_assert_eq(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+static void write_external_model(const char *path, const char *location)
+{
+    onnx_file file = onnx_file_begin();
+    onnx_input(&file, "x", ONNXD_FLOAT, "1");
+    onnx_external_floats(&file, "factor", "1", location);
+    onnx_node(&file, "Mul", "x,factor", "y");
+    onnx_output(&file, "y", ONNXD_FLOAT, "1");
+    onnx_file_write(&file, path);
+}
+
+/* The model's own file stays as it is; a neighbour with weights of its own is left alone. */
+Test(store, a_reload_picks_up_changed_external_data)
+{
+    fixture f;
+    setup(&f);
+    write_external_model(path_in(f.root, "m.onnx"), "data/m.bin");
+    write_external_model(path_in(f.root, "n.onnx"), "n.bin");
+    write_weights(path_in(f.root, "data/m.bin"), 2);
+    write_weights(path_in(f.root, "n.bin"), 5);
+    start(&f, 0, 0);
+    cr_expect_eq(wait_loaded(&f), 0);
+    expect_factor(&f, "m", 0, 2);
+    onnxd_model *neighbour = find(&f, "n", 0);
+
+    write_weights(path_in(f.root, "data/m.bin"), 3);
+    unsigned seen = changes_so_far(&f);
+    onnxd_store_reload(f.store);
+    wait_changes(&f, seen);
+    expect_factor(&f, "m", 0, 3);
+    onnxd_model *same = find(&f, "n", 0);
+    cr_expect_eq(same, neighbour);
+    onnxd_store_release_model(f.store, same);
+    onnxd_store_release_model(f.store, neighbour);
+
+    cr_assert_eq(remove(path_in(f.root, "data/m.bin")), 0);
+    seen = changes_so_far(&f);
+    onnxd_store_reload(f.store);
+    wait_changes(&f, seen);
+    expect_factor(&f, "m", 0, 3);
+    write_weights(path_in(f.root, "data/m.bin"), 4);
+    seen = changes_so_far(&f);
+    onnxd_store_reload(f.store);
+    wait_changes(&f, seen);
+    expect_factor(&f, "m", 0, 4);
+    teardown(&f);
+}
+
+/* From <name>.onnx to <name>/model.onnx: loaded once for it, not at every scan from then on. */
+Test(store, a_version_that_moved_is_loaded_once)
+{
+    fixture f;
+    setup(&f);
+    write_model(path_in(f.root, "m.onnx"), 2);
+    start(&f, 0, 0);
+    wait_loaded(&f);
+    cr_assert_eq(remove(path_in(f.root, "m.onnx")), 0);
+    write_model(path_in(f.root, "m/model.onnx"), 3);
+    unsigned seen = changes_so_far(&f);
+    onnxd_store_reload(f.store);
+    wait_changes(&f, seen);
+    onnxd_model *moved = find(&f, "m", 0);
+    write_model(path_in(f.root, "n.onnx"), 4);
+    seen = changes_so_far(&f);
+    onnxd_store_reload(f.store);
+    wait_changes(&f, seen);
+    onnxd_model *same = find(&f, "m", 0);
+    cr_expect_eq(same, moved);
+    onnxd_store_release_model(f.store, same);
+    onnxd_store_release_model(f.store, moved);
+    teardown(&f);
+}
+
 Test(store, a_model_outlives_its_store)
 {
     fixture f;
