@@ -4,11 +4,9 @@
 
 onnxd_status *onnxd_query_maker_init(onnxd_query_maker *maker, const onnxd_graph *graph)
 {
-    size_t widest = 1;
-    for (onnxd_node_id n = 0; n < graph->node_count; n++) {
-        const size_t width = (size_t)graph->nodes[n].input_count + graph->nodes[n].output_count;
-        widest = width > widest ? width : widest;
-    }
+    uint32_t inputs, outputs;
+    onnxd_graph_widest(graph, &inputs, &outputs);
+    const size_t widest = (size_t)inputs + outputs;
     *maker = (onnxd_query_maker){
         .graph = graph,
         .types = onnxd_alloc_zero(widest, sizeof(onnxd_tensor_type)),
