@@ -1,8 +1,10 @@
 #include "model/run.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "model/internal.h"
 
 /* Runs kept by a plan for reuse; more than are ever in flight on a few devices. */
@@ -23,7 +25,6 @@ struct onnxd_run {
     run_space *spaces;               /* [model->space_count] */
     onnxd_tensor_view *views;        /* the plan's, with addresses */
     onnxd_kernel_args *args;         /* [step_count] */
-    onnxd_fence *fences;             /* [most_downloads] */
     onnxd_string_arena strings;
 };
 
@@ -42,7 +43,6 @@ void onnxd_run_destroy(onnxd_run *run)
     onnxd_free(run->spaces);
     onnxd_free(run->views);
     onnxd_free(run->args);
-    onnxd_free(run->fences);
     onnxd_free(run);
 }
 
@@ -61,8 +61,7 @@ static onnxd_status *run_create(const onnxd_plan *plan, onnxd_run **out_run)
     run->spaces = onnxd_alloc_zero(plan->model->space_count, sizeof(run->spaces[0]));
     run->views = onnxd_alloc_zero(plan->view_count, sizeof(run->views[0]));
     run->args = onnxd_alloc_zero(plan->step_count, sizeof(run->args[0]));
-    run->fences = onnxd_alloc_zero(plan->most_downloads, sizeof(run->fences[0]));
-    if (run->spaces == NULL || run->views == NULL || run->args == NULL || run->fences == NULL) {
+    if (run->spaces == NULL || run->views == NULL || run->args == NULL) {
         onnxd_run_destroy(run);
         return onnxd_error_out_of_memory("a run", plan->view_count * sizeof(run->views[0]),
                                          UINT64_MAX);
@@ -203,10 +202,98 @@ static onnxd_buffer host_end(const onnxd_run *run, const onnxd_transfer *transfe
                                     run->plan->spaces[ONNXD_HOST_SPACE].arena_bytes);
 }
 
-/* Uploads on COPY_IN; compute waits for each. */
-static onnxd_status *issue_uploads(onnxd_run *run, const onnxd_stage *stage, onnxd_ep *ep)
+/*
+ * An instance has a bounded number of fences. Each one used here is released as soon as a stream
+ * has been made to wait for it, so a stage makes do with one; those in use come back as the device
+ * gets on and as other stages are retired, on other threads. A stage that finds none therefore
+ * waits, first for the copy that it issued last, then in steps.
+ */
+#define FENCE_FIRST_STEP_NS ((int64_t)20 * 1000)
+#define FENCE_LAST_STEP_NS ((int64_t)1000 * 1000)
+/* A device that gives no fence back for so long is taken for one that has lost them. */
+#define FENCE_PATIENCE_NS ((int64_t)60 * 1000 * 1000 * 1000)
+
+typedef struct fence_wait {
+    const atomic_bool *cancelled;
+    onnxd_fence *previous; /* of the copy before; released and made 0 when it is waited for */
+    int64_t step_ns, until_ns;
+} fence_wait;
+
+static void sleep_ns(int64_t duration_ns)
 {
-    for (uint32_t i = 0; i < stage->upload_count; i++) {
+    const struct timespec duration = {.tv_nsec = (long)duration_ns};
+    nanosleep(&duration, NULL);
+}
+
+/* Whether to try again after `*status`, which is then freed, or replaced by CANCELLED. */
+static bool wait_for_fence(onnxd_ep *ep, fence_wait *wait, onnxd_status **status)
+{
+    if (onnxd_status_code(*status) != ONNXD_RESOURCE_EXHAUSTED)
+        return false;
+    const int64_t now_ns = onnxd_now_ns();
+    if (wait->until_ns == 0) {
+        wait->until_ns = now_ns + FENCE_PATIENCE_NS;
+        wait->step_ns = FENCE_FIRST_STEP_NS;
+    }
+    if (wait->cancelled != NULL && atomic_load_explicit(wait->cancelled, memory_order_relaxed)) {
+        onnxd_status_free(*status);
+        *status = onnxd_error(ONNXD_CANCELLED, "the request was cancelled");
+        return false;
+    }
+    if (now_ns >= wait->until_ns)
+        return false;
+    onnxd_status_free(*status);
+    *status = NULL;
+    if (wait->previous != NULL && *wait->previous != ONNXD_FENCE_SIGNALLED) {
+        /* Its failure travels by the stream that waits for it. */
+        onnxd_status_free(onnxd_ep_fence_wait(ep, *wait->previous, -1));
+        *status = onnxd_ep_fence_release(ep, *wait->previous);
+        *wait->previous = ONNXD_FENCE_SIGNALLED;
+        wait->until_ns = 0;
+        return *status == NULL;
+    }
+    sleep_ns(wait->step_ns);
+    if (wait->step_ns < FENCE_LAST_STEP_NS)
+        wait->step_ns *= 2;
+    return true;
+}
+
+/* Makes `stream` wait for *inout_fence, issues the copy and puts its fence in the place of the
+ * other one, which is released; after a failure 0. */
+static onnxd_status *issue_copy(onnxd_ep *ep, onnxd_stream stream, const onnxd_copy *copy,
+                                const atomic_bool *cancelled, onnxd_fence *inout_fence)
+{
+    fence_wait wait = {.cancelled = cancelled, .previous = inout_fence};
+    onnxd_fence fence = ONNXD_FENCE_SIGNALLED;
+    onnxd_status *status = onnxd_ep_stream_wait(ep, stream, *inout_fence);
+    if (status == NULL) {
+        do
+            status = onnxd_ep_copy_async(ep, copy, &fence);
+        while (wait_for_fence(ep, &wait, &status));
+    }
+    status = onnxd_status_join(status, onnxd_ep_fence_release(ep, *inout_fence));
+    *inout_fence = fence;
+    return status;
+}
+
+static onnxd_status *record(onnxd_ep *ep, onnxd_stream stream, const atomic_bool *cancelled,
+                            onnxd_fence *out_fence)
+{
+    fence_wait wait = {.cancelled = cancelled};
+    onnxd_status *status;
+    do
+        status = onnxd_ep_fence_record(ep, stream, out_fence);
+    while (wait_for_fence(ep, &wait, &status));
+    return status;
+}
+
+/* Uploads on COPY_IN; compute waits for each. */
+static onnxd_status *issue_uploads(onnxd_run *run, const onnxd_stage *stage, onnxd_ep *ep,
+                                   const atomic_bool *cancelled)
+{
+    onnxd_fence fence = ONNXD_FENCE_SIGNALLED;
+    onnxd_status *status = NULL;
+    for (uint32_t i = 0; i < stage->upload_count && status == NULL; i++) {
         const onnxd_transfer *transfer = &run->plan->uploads[stage->first_upload + i];
         const onnxd_copy copy = {
             .source = host_end(run, transfer),
@@ -215,25 +302,21 @@ static onnxd_status *issue_uploads(onnxd_run *run, const onnxd_stage *stage, onn
             .destination_offset = transfer->device_offset,
             .bytes = transfer->bytes,
         };
-        onnxd_fence fence;
-        ONNXD_TRY(onnxd_ep_copy_async(ep, &copy, &fence));
-        onnxd_status *status = onnxd_ep_stream_wait(ep, ONNXD_STREAM_COMPUTE, fence);
-        ONNXD_TRY(onnxd_status_join(status, onnxd_ep_fence_release(ep, fence)));
+        status = issue_copy(ep, ONNXD_STREAM_COMPUTE, &copy, cancelled, &fence);
     }
-    return NULL;
+    if (status == NULL)
+        status = onnxd_ep_stream_wait(ep, ONNXD_STREAM_COMPUTE, fence);
+    return onnxd_status_join(status, onnxd_ep_fence_release(ep, fence));
 }
 
-/* Copies on COPY_OUT after `computed`. Each copy reports to its own fence, so the stream is made to
- * wait for every one of them before the fence that stands for the stage is recorded: that fence
+/* Copies on COPY_OUT after *inout_fence, in whose place comes the fence of the last one. Each copy
+ * reports to its own fence, so the stream is made to wait for it before the next: the last fence
  * then carries the first failure of all. */
 static onnxd_status *issue_downloads(onnxd_run *run, const onnxd_stage *stage, onnxd_ep *ep,
-                                     onnxd_fence computed, onnxd_fence *out_fence)
+                                     const atomic_bool *cancelled, onnxd_fence *inout_fence)
 {
-    uint32_t count = 0;
-    onnxd_fence last = ONNXD_FENCE_SIGNALLED;
-    onnxd_status *status = onnxd_ep_stream_wait(ep, ONNXD_STREAM_COPY_OUT, computed);
-    while (status == NULL && count < stage->download_count) {
-        const onnxd_transfer *transfer = &run->plan->downloads[stage->first_download + count];
+    for (uint32_t i = 0; i < stage->download_count; i++) {
+        const onnxd_transfer *transfer = &run->plan->downloads[stage->first_download + i];
         const onnxd_copy copy = {
             .source = run->spaces[stage->space].buffer,
             .source_offset = transfer->device_offset,
@@ -241,22 +324,9 @@ static onnxd_status *issue_downloads(onnxd_run *run, const onnxd_stage *stage, o
             .destination_offset = transfer->host_offset,
             .bytes = transfer->bytes,
         };
-        status = onnxd_ep_copy_async(ep, &copy, &run->fences[count]);
-        if (status == NULL)
-            count++;
+        ONNXD_TRY(issue_copy(ep, ONNXD_STREAM_COPY_OUT, &copy, cancelled, inout_fence));
     }
-    if (status == NULL)
-        status = onnxd_ep_stream_wait(ep, ONNXD_STREAM_COPY_OUT, computed);
-    for (uint32_t i = 0; i < count; i++) {
-        if (status == NULL)
-            status = onnxd_ep_stream_wait(ep, ONNXD_STREAM_COPY_OUT, run->fences[i]);
-        status = onnxd_status_join(status, onnxd_ep_fence_release(ep, run->fences[i]));
-    }
-    if (status == NULL)
-        status = onnxd_ep_fence_record(ep, ONNXD_STREAM_COPY_OUT, &last);
-    if (status == NULL)
-        *out_fence = last;
-    return status;
+    return NULL;
 }
 
 /* Waits until nothing of the stage is in flight. What failed is known already. */
@@ -265,11 +335,13 @@ static void drain(onnxd_ep *ep)
     for (int stream = 0; stream < ONNXD_STREAM_COUNT; stream++) {
         onnxd_fence fence;
         onnxd_status *status = onnxd_ep_fence_record(ep, (onnxd_stream)stream, &fence);
-        if (status == NULL) {
-            status = onnxd_ep_fence_wait(ep, fence, -1);
-            status = onnxd_status_join(status, onnxd_ep_fence_release(ep, fence));
+        if (status != NULL) {
+            /* No fence to wait with: the device as a whole is waited for. */
+            onnxd_status_free(onnxd_status_join(status, onnxd_ep_sync(ep)));
+            return;
         }
-        onnxd_status_free(status);
+        status = onnxd_ep_fence_wait(ep, fence, -1);
+        onnxd_status_free(onnxd_status_join(status, onnxd_ep_fence_release(ep, fence)));
     }
 }
 
@@ -277,16 +349,13 @@ static onnxd_status *issue_on_device(onnxd_run *run, const onnxd_stage *stage,
                                      const atomic_bool *cancelled, onnxd_fence *out_fence)
 {
     onnxd_ep *ep = run->plan->model->eps[stage->ep];
-    onnxd_fence computed;
-    ONNXD_TRY(issue_uploads(run, stage, ep));
+    onnxd_fence fence;
+    ONNXD_TRY(issue_uploads(run, stage, ep, cancelled));
     ONNXD_TRY(issue_steps(run, stage, cancelled));
-    ONNXD_TRY(onnxd_ep_fence_record(ep, ONNXD_STREAM_COMPUTE, &computed));
-    if (stage->download_count == 0) {
-        *out_fence = computed;
-        return NULL;
-    }
-    onnxd_status *status = issue_downloads(run, stage, ep, computed, out_fence);
-    return onnxd_status_join(status, onnxd_ep_fence_release(ep, computed));
+    ONNXD_TRY(record(ep, ONNXD_STREAM_COMPUTE, cancelled, &fence));
+    ONNXD_TRY(issue_downloads(run, stage, ep, cancelled, &fence));
+    *out_fence = fence;
+    return NULL;
 }
 
 onnxd_status *onnxd_run_issue(onnxd_run *run, uint32_t stage_index, const atomic_bool *cancelled,

@@ -25,9 +25,10 @@ void onnxd_run_release(onnxd_run *run);
 
 /* Issues uploads, kernels and downloads of a stage on its instance and returns the fence that
  * covers them; on a host-addressable instance the kernels have run when this returns. When
- * `cancelled` becomes true between kernels the rest is not issued: CANCELLED. After an error
- * nothing of the stage is in flight. Errors: OUT_OF_MEMORY (device or host), KERNEL_FAILED, those
- * of copies. */
+ * `cancelled` becomes true between kernels the rest is not issued: CANCELLED. When all fences of
+ * the instance are in use it waits for one. After an error nothing of the stage is in flight.
+ * Errors: OUT_OF_MEMORY (device or host), KERNEL_FAILED, RESOURCE_EXHAUSTED when no fence comes
+ * free for a minute, those of copies. */
 ONNXD_NODISCARD onnxd_status *onnxd_run_issue(onnxd_run *run, uint32_t stage,
                                               const atomic_bool *cancelled, onnxd_fence *out_fence);
 /* After the stage's fence was signalled: releases the fence and the blocks that no later stage

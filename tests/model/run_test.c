@@ -357,3 +357,118 @@ Test(run, stops_between_kernels_when_cancelled)
     onnxd_model_release(model);
     onnxd_runtime_destroy(runtime);
 }
+
+/* ---- few fences ---------------------------------------------------------------------------- */
+
+/* y0 = x + x, y1 = y0 + x, ...: as many downloads as outputs. */
+static onnxd_model *load_many_outputs(onnxd_runtime *runtime, uint32_t count)
+{
+    char inputs[32], output[16];
+    onnx_file file = onnx_file_begin();
+    onnx_input(&file, "x", ONNXD_FLOAT, "2");
+    for (uint32_t i = 0; i < count; i++) {
+        snprintf(output, sizeof(output), "y%u", i);
+        if (i == 0)
+            snprintf(inputs, sizeof(inputs), "x,x");
+        else
+            snprintf(inputs, sizeof(inputs), "y%u,x", i - 1);
+        onnx_node(&file, "Add", inputs, output);
+        onnx_output(&file, output, ONNXD_FLOAT, "2");
+    }
+    return support_load(runtime, &file, NULL);
+}
+
+static void expect_many_outputs(const char *spec, uint32_t count)
+{
+    static const float x[] = {1, -3};
+    onnxd_plan *plan;
+    onnxd_run *run;
+    onnxd_runtime *runtime = support_runtime(spec);
+    onnxd_model *model = load_many_outputs(runtime, count);
+    const onnxd_tensor_view input = support_view(x, ONNXD_FLOAT, "2");
+    support_ok(onnxd_model_prepare(model, &input, &plan));
+    for (int round = 0; round < 2; round++) {
+        support_ok(onnxd_run_once(plan, &input, &run));
+        const onnxd_tensor_view *outputs = onnxd_run_outputs(run);
+        for (uint32_t i = 0; i < count; i++) {
+            const float *values = onnxd_tensor_view_data(&outputs[i]);
+            cr_assert_eq(values[0], (float)(i + 2));
+            cr_assert_eq(values[1], (float)(i + 2) * -3.0f);
+        }
+        onnxd_run_release(run);
+    }
+    const onnxd_ep_stats stats = onnxd_ep_get_stats(runtime->eps[0]);
+    cr_expect_eq(stats.fences_live, 0);
+    cr_expect_eq(stats.sync_calls, 0);
+    onnxd_plan_release(plan);
+    onnxd_model_release(model);
+    onnxd_runtime_destroy(runtime);
+}
+
+Test(run, makes_do_with_two_fences)
+{
+    expect_many_outputs(SIM_ALONE ";sim.max_fences=2;sim.copy_latency_us=500", 20);
+}
+
+Test(run, makes_do_with_one_fence)
+{
+    expect_many_outputs(SIM_ALONE ";sim.max_fences=1", 20);
+}
+
+Test(run, takes_more_outputs_than_there_are_fences)
+{
+    expect_many_outputs(SIM_ALONE, 5000);
+}
+
+Test(run, a_failed_copy_of_many_fails_the_run)
+{
+    static const float x[] = {1, -3};
+    onnxd_plan *plan;
+    onnxd_run *run;
+    /* The input is copy 1; a failure of any output reaches the fence of the stage. */
+    onnxd_runtime *runtime = support_runtime(SIM_ALONE ";sim.max_fences=2;sim.fault_copy_at=5");
+    onnxd_model *model = load_many_outputs(runtime, 20);
+    const onnxd_tensor_view input = support_view(x, ONNXD_FLOAT, "2");
+    support_ok(onnxd_model_prepare(model, &input, &plan));
+    support_error(onnxd_run_once(plan, &input, &run), ONNXD_INTERNAL, "simulated fault in copy 5");
+    cr_expect_eq(onnxd_ep_get_stats(runtime->eps[0]).fences_live, 0);
+    support_ok(onnxd_run_once(plan, &input, &run));
+    onnxd_run_release(run);
+    onnxd_plan_release(plan);
+    onnxd_model_release(model);
+    onnxd_runtime_destroy(runtime);
+}
+
+/* One of two fences is the test's, so the second upload finds none while the first is under way,
+ * and there is none to wait for it with either. */
+Test(run, leaves_nothing_in_flight_when_no_fence_is_left)
+{
+    static const float data[] = {1, 2};
+    onnxd_plan *plan;
+    onnxd_run *run;
+    onnxd_fence held, fence;
+    atomic_bool cancelled;
+    atomic_init(&cancelled, true);
+    onnxd_runtime *runtime =
+        support_runtime(SIM_ALONE ";sim.max_fences=2;sim.copy_latency_us=50000");
+    onnx_file file = onnx_file_begin();
+    onnx_input(&file, "a", ONNXD_FLOAT, "2");
+    onnx_input(&file, "b", ONNXD_FLOAT, "2");
+    onnx_node(&file, "Add", "a,b", "y");
+    onnx_output(&file, "y", ONNXD_FLOAT, "2");
+    onnxd_model *model = support_load(runtime, &file, NULL);
+    const onnxd_tensor_view inputs[] = {support_view(data, ONNXD_FLOAT, "2"),
+                                        support_view(data, ONNXD_FLOAT, "2")};
+    support_ok(onnxd_model_prepare(model, inputs, &plan));
+    onnxd_ep *ep = runtime->eps[0];
+    support_ok(onnxd_ep_fence_record(ep, ONNXD_STREAM_COMPUTE, &held));
+    support_ok(onnxd_run_acquire(plan, inputs, &run));
+    support_error(onnxd_run_issue(run, 0, &cancelled, &fence), ONNXD_CANCELLED, "cancelled");
+    cr_expect_eq(onnxd_ep_get_stats(ep).copies_issued, 1);
+    cr_expect_eq(onnxd_ep_get_stats(ep).fences_live, 1);
+    onnxd_run_release(run);
+    support_ok(onnxd_ep_fence_release(ep, held));
+    onnxd_plan_release(plan);
+    onnxd_model_release(model);
+    onnxd_runtime_destroy(runtime);
+}
