@@ -84,6 +84,9 @@ onnxd_status *onnxd_request_create(onnxd_model *model, onnxd_request **out_reque
     request->run = NULL;
     request->stage = 0;
     request->fence = ONNXD_FENCE_SIGNALLED;
+    request->spaces = 0;
+    request->lane_count = 0;
+    request->is_running = false;
     *out_request = request;
     return NULL;
 }

@@ -40,6 +40,9 @@ struct onnxd_request {
     onnxd_pool_block *input_blocks;
     uint32_t stage;
     onnxd_fence fence;
+    uint64_t spaces;     /* whose memory the run takes, a bit each; the scheduler numbers them */
+    uint32_t lane_count; /* devices that the plan uses, at least 1 */
+    bool is_running;     /* its run has taken its memory and has not ended */
 };
 
 /* Retains the model. */

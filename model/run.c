@@ -23,6 +23,7 @@ struct onnxd_run {
     onnxd_plan *plan;
     const onnxd_tensor_view *inputs; /* the caller's */
     run_space *spaces;               /* [model->space_count] */
+    bool has_memory;                 /* all spaces were taken; some may be given back already */
     onnxd_tensor_view *views;        /* the plan's, with addresses */
     onnxd_kernel_args *args;         /* [step_count] */
     onnxd_string_arena strings;
@@ -126,16 +127,18 @@ onnxd_status *onnxd_run_acquire(onnxd_plan *plan, const onnxd_tensor_view *input
 
 /* ---- memory of the spaces ------------------------------------------------------------------ */
 
-static void give_back(onnxd_run *run, uint32_t space)
+/* False when it was not held. */
+static bool give_back(onnxd_run *run, uint32_t space)
 {
     run_space *held = &run->spaces[space];
     if (!held->is_held)
-        return;
+        return false;
     held->is_held = false;
     if (space == ONNXD_HOST_SPACE)
         onnxd_pool_release(run->plan->model->runtime->host_pool, held->block);
     else
         onnxd_status_free(onnxd_ep_deallocate(run->plan->model->spaces[space].ep, held->buffer));
+    return true;
 }
 
 static onnxd_status *take(onnxd_run *run, uint32_t space)
@@ -164,15 +167,21 @@ static void *space_base(const onnxd_run *run, uint32_t space)
     return space == ONNXD_HOST_SPACE ? held->block.data : held->buffer.data;
 }
 
-/* Takes what a stage is the first to need. */
-static onnxd_status *take_spaces(onnxd_run *run, uint32_t stage)
+onnxd_status *onnxd_run_take_memory(onnxd_run *run, uint32_t *out_ep)
 {
-    for (uint32_t s = 0; s < run->plan->model->space_count; s++) {
-        const onnxd_plan_space *space = &run->plan->spaces[s];
-        if (space->is_used && !run->spaces[s].is_held && space->first_stage <= stage &&
-            stage <= space->last_stage)
-            ONNXD_TRY(take(run, s));
+    const onnxd_model *model = run->plan->model;
+    for (uint32_t s = 0; s < model->space_count && !run->has_memory; s++) {
+        if (!run->plan->spaces[s].is_used)
+            continue;
+        onnxd_status *status = take(run, s);
+        if (status != NULL) {
+            for (uint32_t taken = 0; taken < s; taken++)
+                give_back(run, taken);
+            *out_ep = s == ONNXD_HOST_SPACE ? ONNXD_RUN_HOST : model->spaces[s].ep_index;
+            return status;
+        }
     }
+    run->has_memory = true;
     return NULL;
 }
 
@@ -204,9 +213,9 @@ static onnxd_buffer host_end(const onnxd_run *run, const onnxd_transfer *transfe
 
 /*
  * An instance has a bounded number of fences. Each one used here is released as soon as a stream
- * has been made to wait for it, so a stage makes do with one; those in use come back as the device
- * gets on and as other stages are retired, on other threads. A stage that finds none therefore
- * waits, first for the copy that it issued last, then in steps.
+ * has been made to wait for it, so a stage makes do with one; those in use come back as the
+ * device gets on and as other stages are retired, on other threads. A stage that finds none
+ * therefore waits, first for the copy that it issued last, then in steps.
  */
 #define FENCE_FIRST_STEP_NS ((int64_t)20 * 1000)
 #define FENCE_LAST_STEP_NS ((int64_t)1000 * 1000)
@@ -363,7 +372,8 @@ onnxd_status *onnxd_run_issue(onnxd_run *run, uint32_t stage_index, const atomic
 {
     const onnxd_stage *stage = &run->plan->stages[stage_index];
     onnxd_fence fence = ONNXD_FENCE_SIGNALLED;
-    ONNXD_TRY(take_spaces(run, stage_index));
+    uint32_t short_ep;
+    ONNXD_TRY(onnxd_run_take_memory(run, &short_ep));
     if (stage->space == ONNXD_HOST_SPACE) {
         ONNXD_TRY(issue_steps(run, stage, cancelled));
     } else {
@@ -379,13 +389,15 @@ onnxd_status *onnxd_run_issue(onnxd_run *run, uint32_t stage_index, const atomic
 
 /* ---- the end of stages and runs ------------------------------------------------------------ */
 
-void onnxd_run_retire(onnxd_run *run, uint32_t stage, onnxd_fence fence)
+bool onnxd_run_retire(onnxd_run *run, uint32_t stage, onnxd_fence fence)
 {
     const onnxd_plan *plan = run->plan;
+    bool has_given = false;
     onnxd_status_free(onnxd_ep_fence_release(plan->model->eps[plan->stages[stage].ep], fence));
     for (uint32_t s = 0; s < plan->model->space_count; s++)
         if (plan->spaces[s].is_used && plan->spaces[s].last_stage == stage)
-            give_back(run, s);
+            has_given |= give_back(run, s);
+    return has_given;
 }
 
 const onnxd_tensor_view *onnxd_run_outputs(const onnxd_run *run)
@@ -401,6 +413,7 @@ void onnxd_run_release(onnxd_run *run)
     for (uint32_t s = 0; s < plan->model->space_count; s++)
         give_back(run, s);
     onnxd_arena_reset(&run->strings.arena);
+    run->has_memory = false;
     run->inputs = NULL;
     run->plan = NULL;
     bool is_kept = false;

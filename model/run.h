@@ -2,7 +2,8 @@
  * A run: one execution of a plan. It holds the blocks of memory, the views with their addresses and
  * the fences. Runs are recycled by their plan, so a steady state allocates nothing.
  *
- *   acquire ─► for each stage: issue (device thread) ─► fence ─► retire (completion thread)
+ *   acquire ─► take_memory ─► for each stage: issue (device thread) ─► fence
+ *                                              retire (completion thread) ◄─┘
  *           ─► outputs ─► release
  *
  * Threads: one at a time; moves between threads with its request.
@@ -23,6 +24,14 @@ ONNXD_NODISCARD onnxd_status *onnxd_run_acquire(onnxd_plan *plan, const onnxd_te
 /* Returns its blocks to their pools. No stage may be in flight. */
 void onnxd_run_release(onnxd_run *run);
 
+/* The host's memory, where an instance is asked for. */
+#define ONNXD_RUN_HOST UINT32_MAX
+
+/* Takes the memory of every space that the plan uses, all or none: a run that waits for memory
+ * holds none, so runs never wait for each other in a circle. Once per run; issue does it when it
+ * has not been done. Errors: OUT_OF_MEMORY, and in *out_ep whose memory is short: the index of an
+ * instance in the runtime, or ONNXD_RUN_HOST. */
+ONNXD_NODISCARD onnxd_status *onnxd_run_take_memory(onnxd_run *run, uint32_t *out_ep);
 /* Issues uploads, kernels and downloads of a stage on its instance and returns the fence that
  * covers them; on a host-addressable instance the kernels have run when this returns. When
  * `cancelled` becomes true between kernels the rest is not issued: CANCELLED. When all fences of
@@ -32,8 +41,8 @@ void onnxd_run_release(onnxd_run *run);
 ONNXD_NODISCARD onnxd_status *onnxd_run_issue(onnxd_run *run, uint32_t stage,
                                               const atomic_bool *cancelled, onnxd_fence *out_fence);
 /* After the stage's fence was signalled: releases the fence and the blocks that no later stage
- * needs. */
-void onnxd_run_retire(onnxd_run *run, uint32_t stage, onnxd_fence fence);
+ * needs. Returns whether there was such a block. */
+bool onnxd_run_retire(onnxd_run *run, uint32_t stage, onnxd_fence fence);
 /* Host views of all outputs, valid after the last stage and until release. They may point into the
  * inputs or into the model's constants. */
 const onnxd_tensor_view *onnxd_run_outputs(const onnxd_run *run);

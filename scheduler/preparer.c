@@ -6,7 +6,7 @@ static onnxd_request *take(onnxd_preparer *preparer)
     while (preparer->queue.head == NULL && !preparer->is_ending)
         pthread_cond_wait(&preparer->work, &preparer->mutex);
     onnxd_link *link = onnxd_fifo_pop(&preparer->queue);
-    onnxd_request *request = link == NULL ? NULL : ONNXD_CONTAINER_OF(link, onnxd_request, link);
+    onnxd_request *request = onnxd_request_of_link(link);
     preparer->preparing = request;
     pthread_mutex_unlock(&preparer->mutex);
     return request;
@@ -33,8 +33,7 @@ static void *preparer_main(void *argument)
     while ((request = take(preparer)) != NULL) {
         onnxd_status *status = prepare(scheduler, request);
         leave(preparer);
-        if (status == NULL &&
-            !onnxd_lane_admit(onnxd_scheduler_first_lane(scheduler, request->plan), request))
+        if (status == NULL && !onnxd_scheduler_admit(scheduler, request))
             status = onnxd_error(ONNXD_RESOURCE_EXHAUSTED, "Exceeds maximum queue size");
         if (status != NULL)
             onnxd_scheduler_finish(scheduler, request, status);

@@ -50,6 +50,27 @@ static void drop_live(onnxd_scheduler *scheduler)
     pthread_mutex_unlock(&scheduler->idle_mutex);
 }
 
+/* The lane that takes a request with this plan first. */
+static onnxd_lane *first_lane(onnxd_scheduler *scheduler, const onnxd_plan *plan)
+{
+    /* A plan without stages hands out what it was given; any device's thread can end it. */
+    const uint32_t ep = onnxd_plan_stage_count(plan) == 0 ? 0 : onnxd_plan_stage_ep(plan, 0);
+    return &scheduler->lanes[ep];
+}
+
+void onnxd_scheduler_end_run(onnxd_scheduler *scheduler, onnxd_request *request)
+{
+    if (!request->is_running)
+        return;
+    request->is_running = false;
+    onnxd_room_leave(scheduler, request->spaces);
+    onnxd_lane *lane = first_lane(scheduler, request->plan);
+    pthread_mutex_lock(&lane->mutex);
+    lane->running--;
+    pthread_cond_signal(&lane->work);
+    pthread_mutex_unlock(&lane->mutex);
+}
+
 void onnxd_scheduler_finish(onnxd_scheduler *scheduler, onnxd_request *request,
                             onnxd_status *status)
 {
@@ -61,16 +82,10 @@ void onnxd_scheduler_finish(onnxd_scheduler *scheduler, onnxd_request *request,
         onnxd_run_release(request->run);
         request->run = NULL;
     }
+    onnxd_scheduler_end_run(scheduler, request);
     count_end(scheduler, status);
     request->done(request);
     drop_live(scheduler);
-}
-
-onnxd_lane *onnxd_scheduler_first_lane(onnxd_scheduler *scheduler, const onnxd_plan *plan)
-{
-    /* A plan without stages hands out what it was given; any device's thread can end it. */
-    const uint32_t ep = onnxd_plan_stage_count(plan) == 0 ? 0 : onnxd_plan_stage_ep(plan, 0);
-    return &scheduler->lanes[ep];
 }
 
 void onnxd_scheduler_continue(onnxd_scheduler *scheduler, onnxd_request *request)
@@ -86,12 +101,18 @@ void onnxd_scheduler_continue(onnxd_scheduler *scheduler, onnxd_request *request
 
 /* ---- admission ----------------------------------------------------------------------------- */
 
+bool onnxd_scheduler_admit(onnxd_scheduler *scheduler, onnxd_request *request)
+{
+    onnxd_room_survey(scheduler, request);
+    return onnxd_lane_admit(first_lane(scheduler, request->plan), request);
+}
+
 static bool admit(onnxd_scheduler *scheduler, onnxd_request *request)
 {
     request->plan = onnxd_model_find_plan(request->model, request->inputs);
     if (request->plan == NULL)
         return onnxd_preparer_admit(&scheduler->preparer, request);
-    if (onnxd_lane_admit(onnxd_scheduler_first_lane(scheduler, request->plan), request))
+    if (onnxd_scheduler_admit(scheduler, request))
         return true;
     onnxd_plan_release(request->plan);
     request->plan = NULL;
@@ -120,8 +141,9 @@ onnxd_status *onnxd_scheduler_submit(onnxd_scheduler *scheduler, onnxd_request *
 
 void onnxd_scheduler_cancel(onnxd_scheduler *scheduler, onnxd_request *request)
 {
-    (void)scheduler;
     atomic_store_explicit(&request->cancelled, true, memory_order_relaxed);
+    for (uint32_t i = 0; i < scheduler->lane_count; i++)
+        onnxd_lane_sweep(&scheduler->lanes[i]);
 }
 
 onnxd_scheduler_stats onnxd_scheduler_query(onnxd_scheduler *scheduler)
@@ -148,6 +170,7 @@ static void scheduler_free(onnxd_scheduler *scheduler)
     for (uint32_t i = 0; scheduler->lanes != NULL && i < scheduler->lane_count; i++)
         onnxd_lane_deinit(&scheduler->lanes[i]);
     onnxd_free(scheduler->lanes);
+    onnxd_room_deinit(&scheduler->room);
     pthread_cond_destroy(&scheduler->idle);
     pthread_mutex_destroy(&scheduler->idle_mutex);
     onnxd_free(scheduler);
@@ -161,14 +184,25 @@ static void end_threads(onnxd_scheduler *scheduler)
             onnxd_lane_stop(&scheduler->lanes[i]);
 }
 
-static void init_locks(onnxd_scheduler *scheduler)
+void onnxd_scheduler_cond_init(pthread_cond_t *cond)
 {
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&scheduler->idle, &attributes);
+    pthread_cond_init(cond, &attributes);
     pthread_condattr_destroy(&attributes);
-    pthread_mutex_init(&scheduler->idle_mutex, NULL);
+}
+
+bool onnxd_scheduler_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t deadline_ns)
+{
+    if (deadline_ns == ONNXD_NO_DEADLINE) {
+        pthread_cond_wait(cond, mutex);
+        return true;
+    }
+    const int64_t until_ns = deadline_ns < 0 ? 0 : deadline_ns;
+    const struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000),
+                                   .tv_nsec = (long)(until_ns % 1000000000)};
+    return pthread_cond_timedwait(cond, mutex, &until) == 0;
 }
 
 static onnxd_status *start_lanes(onnxd_scheduler *scheduler, const onnxd_runtime *runtime)
@@ -196,7 +230,9 @@ onnxd_status *onnxd_scheduler_create(onnxd_runtime *runtime, const onnxd_schedul
         scheduler->options.max_queue_size = DEFAULT_QUEUE_SIZE;
     if (scheduler->options.max_in_flight == 0)
         scheduler->options.max_in_flight = DEFAULT_IN_FLIGHT;
-    init_locks(scheduler);
+    onnxd_scheduler_cond_init(&scheduler->idle);
+    pthread_mutex_init(&scheduler->idle_mutex, NULL);
+    onnxd_room_init(&scheduler->room);
     onnxd_preparer_init(&scheduler->preparer, scheduler);
     onnxd_status *status = start_lanes(scheduler, runtime);
     if (status == NULL)
@@ -213,16 +249,10 @@ onnxd_status *onnxd_scheduler_create(onnxd_runtime *runtime, const onnxd_schedul
 /* Waits until nothing is admitted any more. False when deadline_ns has come first. */
 static bool wait_idle(onnxd_scheduler *scheduler, int64_t deadline_ns)
 {
-    const struct timespec until = {.tv_sec = (time_t)(deadline_ns / 1000000000),
-                                   .tv_nsec = (long)(deadline_ns % 1000000000)};
     bool is_late = false;
     pthread_mutex_lock(&scheduler->idle_mutex);
-    while (atomic_load(&scheduler->live) > 0 && !is_late) {
-        if (deadline_ns == ONNXD_NO_DEADLINE)
-            pthread_cond_wait(&scheduler->idle, &scheduler->idle_mutex);
-        else
-            is_late = pthread_cond_timedwait(&scheduler->idle, &scheduler->idle_mutex, &until) != 0;
-    }
+    while (atomic_load(&scheduler->live) > 0 && !is_late)
+        is_late = !onnxd_scheduler_cond_wait(&scheduler->idle, &scheduler->idle_mutex, deadline_ns);
     pthread_mutex_unlock(&scheduler->idle_mutex);
     return !is_late;
 }
@@ -230,7 +260,7 @@ static bool wait_idle(onnxd_scheduler *scheduler, int64_t deadline_ns)
 void onnxd_scheduler_stop(onnxd_scheduler *scheduler, int64_t deadline_ns)
 {
     atomic_store(&scheduler->is_stopping, true);
-    if (!wait_idle(scheduler, deadline_ns < 0 ? 0 : deadline_ns)) {
+    if (!wait_idle(scheduler, deadline_ns)) {
         atomic_store(&scheduler->is_abandoned, true);
         onnxd_preparer_cancel_all(&scheduler->preparer);
         for (uint32_t i = 0; i < scheduler->lane_count; i++)

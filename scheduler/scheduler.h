@@ -7,14 +7,25 @@
  *   device thread:     take ─► issue the stage ─► in-flight list (bounded)
  *   completion thread: wait for the oldest fence ─► retire ─► next stage's queue, or done
  *
- * The device thread never waits for a device but for memory: with three runs in flight one uploads,
- * one computes and one downloads. A stage that finds no memory is issued again when another one in
- * flight has given its memory back, and fails when there is none. On a host-addressable instance
- * the kernels run on the device thread itself and the completion thread is not used.
+ * The device thread never waits for a device but for a fence, when all are in use, and where an
+ * allocation waits for memory that is being given back: with three runs in flight one uploads, one
+ * computes and one downloads. On a host-addressable instance the kernels run on the device thread
+ * itself and the completion thread is not used.
+ *
+ * Bounds. Requests wait in bounded queues. A request leaves its queue only while fewer than
+ * max_in_flight runs per device of its plan have begun in that queue and not ended, so runs do not
+ * pile up before a slow later stage: the queue fills, and submit refuses.
+ *
+ * Memory. A run takes all its memory when it begins. A request that finds too little goes back to
+ * the head of its queue and is tried again when a run has given memory back; later stages are
+ * served meanwhile. It fails with OUT_OF_MEMORY when no run holds memory of the device that is
+ * short.
  *
  * Every submitted request ends exactly once through its `done`: with a result, an error, CANCELLED
- * or DEADLINE_EXCEEDED. Deadlines are checked when a request is taken, between stages and on
- * completion.
+ * or DEADLINE_EXCEEDED. A request that waits for a device ends when its deadline passes or it is
+ * cancelled, whatever the device is busy with; on a host-addressable instance, and while its plan
+ * waits to be prepared, when that thread has done what it is at. One that has begun is checked
+ * between stages and on completion, and for cancellation between kernels.
  *
  * Threads: submit, cancel and stats from any thread, never blocking for longer than a look-up.
  */

@@ -5,93 +5,20 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "tests/model/support.h"
-#include "tests/scheduler/collector.h"
-
-#define MILLISECOND_NS ((int64_t)1000000)
-#define CPU "cpu;cpu.threads=1"
-#define SIM "sim;sim.memory_bytes=16777216"
-#define SLOW_SIM SIM ";sim.kernel_latency_us=20000"
-/* Neg on the device, Relu on the host, Add on the device. */
-#define SPLIT CPU " " SIM ";sim.unsupported_ops=Relu;sim.claim_ops=Neg,Add"
-
-typedef struct fixture {
-    onnxd_runtime *runtime;
-    onnxd_scheduler *scheduler;
-    onnxd_model *model;
-    collector done;
-} fixture;
-
-/* y = relu(-x) - x, with any number of elements. */
-static onnxd_model *load_model(onnxd_runtime *runtime)
-{
-    onnx_file file = onnx_file_begin();
-    onnx_input(&file, "x", ONNXD_FLOAT, "N");
-    onnx_node(&file, "Neg", "x", "a");
-    onnx_node(&file, "Relu", "a", "b");
-    onnx_node(&file, "Add", "a,b", "y");
-    onnx_output(&file, "y", ONNXD_FLOAT, "N");
-    return support_load(runtime, &file, NULL);
-}
-
-static float expected_of(float x)
-{
-    return (x < 0 ? -x : 0) - x;
-}
-
-static void setup(fixture *f, const char *spec, uint32_t max_queue_size, uint32_t max_in_flight)
-{
-    const onnxd_scheduler_options options = {max_queue_size, max_in_flight};
-    f->runtime = support_runtime(spec);
-    f->model = load_model(f->runtime);
-    support_ok(onnxd_scheduler_create(f->runtime, &options, &f->scheduler));
-    collector_init(&f->done);
-}
-
-static void teardown(fixture *f)
-{
-    collector_clear(&f->done);
-    collector_deinit(&f->done);
-    onnxd_scheduler_destroy(f->scheduler);
-    onnxd_model_release(f->model);
-    cr_expect_eq(onnxd_pool_query(f->runtime->host_pool).in_use_bytes, 0);
-    onnxd_runtime_destroy(f->runtime);
-}
-
-static onnxd_request *submit(fixture *f, int64_t elements, float value)
-{
-    onnxd_request *request = collector_request(&f->done, f->model, elements, value);
-    support_ok(onnxd_scheduler_submit(f->scheduler, request));
-    return request;
-}
-
-/* Makes the plan for one element, so that what follows does not wait for it. */
-static void warm_up(fixture *f)
-{
-    submit(f, 1, 0);
-    collector_wait(&f->done, 1);
-    collector_clear(&f->done);
-}
-
-/* Requests overtake each other while the first ones wait for their plan. */
-static void expect_own_result(const onnxd_request *request)
-{
-    const float x = *(const float *)onnxd_tensor_view_data(&request->inputs[0]);
-    cr_expect_eq(collector_result(request), expected_of(x));
-}
+#include "tests/scheduler/fixture.h"
 
 /* ---- results and order --------------------------------------------------------------------- */
 
 static void expect_results(const char *spec)
 {
     fixture f;
-    setup(&f, spec, 64, 0);
+    fixture_setup(&f, spec, 64, 0);
     for (int i = 0; i < 50; i++)
-        submit(&f, 1 + i % 3, (float)(i - 25));
+        fixture_submit(&f, 1 + i % 3, (float)(i - 25));
     collector_wait(&f.done, 50);
     for (size_t i = 0; i < 50; i++) {
         const onnxd_request *request = f.done.requests[i];
-        expect_own_result(request);
+        fixture_expect(request);
         cr_expect_leq(request->submitted_ns, request->started_ns);
         cr_expect_leq(request->started_ns, request->finished_ns);
     }
@@ -99,7 +26,7 @@ static void expect_results(const char *spec)
     cr_expect_eq(stats.submitted, 50);
     cr_expect_eq(stats.completed, 50);
     cr_expect_eq(stats.waiting, 0);
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 Test(scheduler, computes_on_the_cpu)
@@ -120,15 +47,15 @@ Test(scheduler, computes_when_split)
 static void expect_order(const char *spec)
 {
     fixture f;
-    setup(&f, spec, 64, 0);
-    warm_up(&f);
+    fixture_setup(&f, spec, 64, 0);
+    fixture_warm_up(&f);
     onnxd_request *requests[40];
     for (int i = 0; i < 40; i++)
-        requests[i] = submit(&f, 1, (float)i);
+        requests[i] = fixture_submit(&f, 1, (float)i);
     collector_wait(&f.done, 40);
     for (int i = 0; i < 40; i++)
         cr_expect_eq(f.done.requests[i], requests[i]);
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 Test(scheduler, keeps_the_order_on_the_cpu)
@@ -144,7 +71,7 @@ Test(scheduler, keeps_the_order_on_a_device)
 Test(scheduler, ends_a_plan_without_stages)
 {
     fixture f;
-    setup(&f, CPU, 0, 0);
+    fixture_setup(&f, CPU, 0, 0);
     onnxd_model_release(f.model);
     onnx_file file = onnx_file_begin();
     onnx_input(&file, "x", ONNXD_FLOAT, "N");
@@ -152,10 +79,10 @@ Test(scheduler, ends_a_plan_without_stages)
     onnx_attribute_int(&file, "axis", 0);
     onnx_output(&file, "y", ONNXD_FLOAT, "A,B");
     f.model = support_load(f.runtime, &file, NULL);
-    submit(&f, 3, 7);
+    fixture_submit(&f, 3, 7);
     collector_wait(&f.done, 1);
     cr_expect_eq(collector_result(f.done.requests[0]), 7);
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 /* ---- the steady state ---------------------------------------------------------------------- */
@@ -167,7 +94,7 @@ static void fill_pools(fixture *f)
 {
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < 8; i++)
-            submit(f, 100, (float)i);
+            fixture_submit(f, 100, (float)i);
         collector_wait(&f->done, 8);
         collector_clear(&f->done);
     }
@@ -177,15 +104,15 @@ static void expect_steady(const char *spec)
 {
     fixture f;
     onnxd_ep_stats before[2] = {{0}, {0}};
-    setup(&f, spec, 0, 0);
+    fixture_setup(&f, spec, 0, 0);
     fill_pools(&f);
     const uint64_t calls = onnxd_alloc_query().calls;
     for (size_t i = 0; i < f.runtime->ep_count; i++)
         before[i] = onnxd_ep_get_stats(f.runtime->eps[i]);
     for (int round = 0; round < 30; round++) {
-        submit(&f, 100, (float)round);
+        fixture_submit(&f, 100, (float)round);
         collector_wait(&f.done, 1);
-        cr_expect_eq(collector_result(f.done.requests[0]), expected_of((float)round));
+        cr_expect_eq(collector_result(f.done.requests[0]), fixture_expected_of((float)round));
         collector_clear(&f.done);
     }
     cr_expect_eq(onnxd_alloc_query().calls, calls);
@@ -195,7 +122,7 @@ static void expect_steady(const char *spec)
         cr_expect_eq(after.sync_calls, before[i].sync_calls);
         cr_expect_eq(after.fences_live, 0);
     }
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 Test(scheduler, allocates_nothing_in_a_steady_state_on_the_cpu)
@@ -219,8 +146,8 @@ Test(scheduler, refuses_what_the_queue_cannot_hold)
 {
     fixture f;
     size_t accepted = 0;
-    setup(&f, SLOW_SIM, 2, 1);
-    warm_up(&f);
+    fixture_setup(&f, SLOW_SIM, 2, 1);
+    fixture_warm_up(&f);
     onnxd_status *status = NULL;
     while (status == NULL && accepted < 10) {
         onnxd_request *request = collector_request(&f.done, f.model, 1, 1);
@@ -235,21 +162,21 @@ Test(scheduler, refuses_what_the_queue_cannot_hold)
     cr_expect_geq(accepted, 2);
     collector_wait(&f.done, accepted);
     for (size_t i = 0; i < accepted; i++)
-        cr_expect_eq(collector_result(f.done.requests[i]), expected_of(1));
+        cr_expect_eq(collector_result(f.done.requests[i]), fixture_expected_of(1));
     cr_expect_eq(onnxd_scheduler_query(f.scheduler).refused, 1);
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 Test(scheduler, refuses_a_request_without_its_inputs)
 {
     fixture f;
     onnxd_request *request;
-    setup(&f, CPU, 0, 0);
+    fixture_setup(&f, CPU, 0, 0);
     support_ok(onnxd_request_create(f.model, &request));
     support_error(onnxd_scheduler_submit(f.scheduler, request), ONNXD_INVALID_ARGUMENT,
                   "expected 1 inputs but got 0 inputs");
     onnxd_request_release(request);
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 /* ---- deadlines and cancellation ------------------------------------------------------------ */
@@ -257,52 +184,52 @@ Test(scheduler, refuses_a_request_without_its_inputs)
 Test(scheduler, ends_what_is_late)
 {
     fixture f;
-    setup(&f, SLOW_SIM, 0, 1);
-    warm_up(&f);
-    const onnxd_request *first = submit(&f, 1, 1);
-    submit(&f, 1, 1);
+    fixture_setup(&f, SLOW_SIM, 0, 1);
+    fixture_warm_up(&f);
+    const onnxd_request *first = fixture_submit(&f, 1, 1);
+    fixture_submit(&f, 1, 1);
     onnxd_request *late = collector_request(&f.done, f.model, 1, 1);
     late->deadline_ns = onnxd_now_ns() + 10 * MILLISECOND_NS;
     support_ok(onnxd_scheduler_submit(f.scheduler, late));
-    const onnxd_request *next = submit(&f, 1, 2);
+    const onnxd_request *next = fixture_submit(&f, 1, 2);
     collector_wait(&f.done, 4);
-    cr_expect_eq(collector_result(first), expected_of(1));
+    cr_expect_eq(collector_result(first), fixture_expected_of(1));
     cr_expect_eq(onnxd_status_code(late->status), ONNXD_DEADLINE_EXCEEDED);
     cr_expect_null(late->outputs);
-    cr_expect_eq(collector_result(next), expected_of(2));
+    cr_expect_eq(collector_result(next), fixture_expected_of(2));
     cr_expect_eq(onnxd_scheduler_query(f.scheduler).expired, 1);
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 Test(scheduler, a_result_that_comes_too_late_is_none)
 {
     fixture f;
-    setup(&f, SLOW_SIM, 0, 1);
-    warm_up(&f);
+    fixture_setup(&f, SLOW_SIM, 0, 1);
+    fixture_warm_up(&f);
     /* Taken at once, but three kernels of 20 ms do not end within 30 ms. */
     onnxd_request *late = collector_request(&f.done, f.model, 1, 1);
     late->deadline_ns = onnxd_now_ns() + 30 * MILLISECOND_NS;
     support_ok(onnxd_scheduler_submit(f.scheduler, late));
     collector_wait(&f.done, 1);
     cr_expect_eq(onnxd_status_code(late->status), ONNXD_DEADLINE_EXCEEDED);
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 Test(scheduler, ends_what_is_cancelled)
 {
     fixture f;
-    setup(&f, SLOW_SIM, 0, 1);
-    warm_up(&f);
+    fixture_setup(&f, SLOW_SIM, 0, 1);
+    fixture_warm_up(&f);
     for (int i = 0; i < 5; i++)
-        submit(&f, 1, 1);
-    onnxd_request *cancelled = submit(&f, 1, 1);
-    const onnxd_request *next = submit(&f, 1, 3);
+        fixture_submit(&f, 1, 1);
+    onnxd_request *cancelled = fixture_submit(&f, 1, 1);
+    const onnxd_request *next = fixture_submit(&f, 1, 3);
     onnxd_scheduler_cancel(f.scheduler, cancelled);
     collector_wait(&f.done, 7);
     cr_expect_eq(onnxd_status_code(cancelled->status), ONNXD_CANCELLED);
-    cr_expect_eq(collector_result(next), expected_of(3));
+    cr_expect_eq(collector_result(next), fixture_expected_of(3));
     cr_expect_eq(onnxd_scheduler_query(f.scheduler).cancelled, 1);
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 /* ---- failures ------------------------------------------------------------------------------ */
@@ -311,7 +238,7 @@ Test(scheduler, an_impossible_shape_fails_its_request_alone)
 {
     fixture f;
     onnxd_model_options options = onnxd_model_options_default();
-    setup(&f, CPU, 0, 0);
+    fixture_setup(&f, CPU, 0, 0);
     onnxd_model_release(f.model);
     onnx_file file = onnx_file_begin();
     const float weights[] = {1, 2, 3};
@@ -320,13 +247,13 @@ Test(scheduler, an_impossible_shape_fails_its_request_alone)
     onnx_node(&file, "Add", "x,w", "y");
     onnx_output(&file, "y", ONNXD_FLOAT, "M");
     f.model = support_load(f.runtime, &file, &options);
-    submit(&f, 2, 1);
-    submit(&f, 3, 1);
+    fixture_submit(&f, 2, 1);
+    fixture_submit(&f, 3, 1);
     collector_wait(&f.done, 2);
     cr_expect_eq(onnxd_status_code(f.done.requests[0]->status), ONNXD_INVALID_ARGUMENT);
     cr_expect_eq(collector_result(f.done.requests[1]), 2);
     cr_expect_eq(onnxd_scheduler_query(f.scheduler).failed, 1);
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 static void expect_fault(const char *fault, onnxd_code code)
@@ -334,9 +261,9 @@ static void expect_fault(const char *fault, onnxd_code code)
     fixture f;
     char spec[256];
     snprintf(spec, sizeof(spec), SIM ";%s", fault);
-    setup(&f, spec, 0, 0);
+    fixture_setup(&f, spec, 0, 0);
     for (int i = 0; i < 6; i++)
-        submit(&f, 1, (float)i);
+        fixture_submit(&f, 1, (float)i);
     collector_wait(&f.done, 6);
     size_t failed = 0;
     for (int i = 0; i < 6; i++) {
@@ -346,12 +273,12 @@ static void expect_fault(const char *fault, onnxd_code code)
                          onnxd_status_message(request->status));
             failed++;
         } else {
-            expect_own_result(request);
+            fixture_expect(request);
         }
     }
     cr_expect_eq(failed, 1);
     cr_expect_eq(onnxd_ep_get_stats(f.runtime->eps[0]).fences_live, 0);
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 Test(scheduler, a_failed_copy_fails_its_request_alone)
@@ -367,31 +294,14 @@ Test(scheduler, a_failed_kernel_fails_its_request_alone)
 Test(scheduler, an_allocation_that_fails_with_nothing_in_flight_fails_its_request)
 {
     fixture f;
-    setup(&f, SIM ";sim.fault_alloc_at=1", 0, 0);
-    submit(&f, 1, 3);
+    fixture_setup(&f, SIM ";sim.fault_alloc_at=1", 0, 0);
+    fixture_submit(&f, 1, 3);
     collector_wait(&f.done, 1);
     cr_expect_eq(onnxd_status_code(f.done.requests[0]->status), ONNXD_OUT_OF_MEMORY);
-    submit(&f, 1, 3);
+    fixture_submit(&f, 1, 3);
     collector_wait(&f.done, 2);
-    cr_expect_eq(collector_result(f.done.requests[1]), expected_of(3));
-    teardown(&f);
-}
-
-Test(scheduler, a_device_too_small_for_several_requests_takes_them_in_turn)
-{
-    /* One request needs more than half of the device's memory. */
-    enum { ELEMENTS = 16384, REQUESTS = 12 };
-    fixture f;
-    setup(&f, "sim;sim.memory_bytes=262144;sim.kernel_latency_us=500", 0, 4);
-    for (int i = 0; i < REQUESTS; i++)
-        submit(&f, ELEMENTS, (float)i);
-    collector_wait(&f.done, REQUESTS);
-    for (int i = 0; i < REQUESTS; i++)
-        expect_own_result(f.done.requests[i]);
-    onnxd_request *huge = submit(&f, (int64_t)10 * ELEMENTS, 1);
-    collector_wait(&f.done, REQUESTS + 1);
-    cr_expect_eq(onnxd_status_code(huge->status), ONNXD_OUT_OF_MEMORY);
-    teardown(&f);
+    cr_expect_eq(collector_result(f.done.requests[1]), fixture_expected_of(3));
+    fixture_teardown(&f);
 }
 
 /* ---- the end ------------------------------------------------------------------------------- */
@@ -399,9 +309,9 @@ Test(scheduler, a_device_too_small_for_several_requests_takes_them_in_turn)
 Test(scheduler, stops_after_what_it_has_admitted)
 {
     fixture f;
-    setup(&f, SPLIT, 0, 0);
+    fixture_setup(&f, SPLIT, 0, 0);
     for (int i = 0; i < 30; i++)
-        submit(&f, 1, (float)i);
+        fixture_submit(&f, 1, (float)i);
     onnxd_scheduler_stop(f.scheduler, ONNXD_NO_DEADLINE);
     cr_assert_eq(f.done.count, 30);
     for (int i = 0; i < 30; i++)
@@ -409,24 +319,24 @@ Test(scheduler, stops_after_what_it_has_admitted)
     onnxd_request *request = collector_request(&f.done, f.model, 1, 1);
     support_error(onnxd_scheduler_submit(f.scheduler, request), ONNXD_UNAVAILABLE, "shutting down");
     onnxd_request_release(request);
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 Test(scheduler, cancels_what_is_left_at_the_deadline)
 {
     fixture f;
     size_t cancelled = 0;
-    setup(&f, SLOW_SIM, 0, 1);
-    warm_up(&f);
+    fixture_setup(&f, SLOW_SIM, 0, 1);
+    fixture_warm_up(&f);
     for (int i = 0; i < 20; i++)
-        submit(&f, 1, 1);
+        fixture_submit(&f, 1, 1);
     onnxd_scheduler_stop(f.scheduler, onnxd_now_ns() + 30 * MILLISECOND_NS);
     cr_assert_eq(f.done.count, 20);
     for (int i = 0; i < 20; i++)
         cancelled += onnxd_status_code(f.done.requests[i]->status) == ONNXD_CANCELLED;
     /* All of them would take 1.2 s. */
     cr_expect_geq(cancelled, 1);
-    teardown(&f);
+    fixture_teardown(&f);
 }
 
 /* ---- many threads -------------------------------------------------------------------------- */
@@ -467,7 +377,7 @@ Test(scheduler, every_request_ends_once_under_load)
     pthread_t threads[THREADS];
     submitter submitters[THREADS];
     size_t total = 0;
-    setup(&f, SPLIT, 16, 3);
+    fixture_setup(&f, SPLIT, 16, 3);
     for (uint32_t i = 0; i < THREADS; i++) {
         submitters[i] = (submitter){&f, i + 1, 0};
         cr_assert_eq(pthread_create(&threads[i], NULL, submit_many, &submitters[i]), 0);
@@ -482,5 +392,5 @@ Test(scheduler, every_request_ends_once_under_load)
     const onnxd_scheduler_stats stats = onnxd_scheduler_query(f.scheduler);
     cr_expect_eq(stats.submitted, total);
     cr_expect_eq(stats.completed + stats.failed + stats.cancelled + stats.expired, total);
-    teardown(&f);
+    fixture_teardown(&f);
 }
