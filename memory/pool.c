@@ -25,6 +25,8 @@ struct onnxd_pool {
     pthread_cond_t moved_out; /* moving_out_bytes fell */
     /* All below is guarded by the mutex. */
     node *classes[CLASS_COUNT];
+    node *extra; /* the cached block beyond cache_bytes, or NULL */
+    size_t extra_class;
     node *spare;
     onnxd_pool_stats stats;
     /* Blocks that a source call is making or ending: outside the statistics, inside the limit. */
@@ -120,6 +122,14 @@ static void give_back(onnxd_pool *pool, node *list)
     }
 }
 
+/* Where a cached block of the class is, or NULL. */
+static node **find_cached(onnxd_pool *pool, size_t index)
+{
+    if (pool->classes[index] != NULL)
+        return &pool->classes[index];
+    return pool->extra != NULL && pool->extra_class == index ? &pool->extra : NULL;
+}
+
 /* Takes cached blocks out, largest first, until at most keep_bytes stay. With the mutex held; the
  * caller gives the list back. */
 static node *take_cached(onnxd_pool *pool, size_t keep_bytes)
@@ -127,8 +137,9 @@ static node *take_cached(onnxd_pool *pool, size_t keep_bytes)
     node *taken = NULL;
     node **last = &taken;
     for (size_t i = CLASS_COUNT; i-- > 0 && pool->stats.cached_bytes > keep_bytes;) {
-        while (pool->classes[i] != NULL && pool->stats.cached_bytes > keep_bytes) {
-            node *entry = pop(&pool->classes[i]);
+        node **list;
+        while (pool->stats.cached_bytes > keep_bytes && (list = find_cached(pool, i)) != NULL) {
+            node *entry = pop(list);
             pool->stats.cached_bytes -= entry->bytes;
             pool->moving_out_bytes += entry->bytes;
             *last = entry;
@@ -256,9 +267,9 @@ static bool reuse(onnxd_pool *pool, size_t index, onnxd_pool_block *out_block)
 {
     pthread_mutex_lock(&pool->mutex);
     pool->stats.acquires++;
-    bool found = pool->classes[index] != NULL;
-    if (found) {
-        node *entry = pop(&pool->classes[index]);
+    node **list = find_cached(pool, index);
+    if (list != NULL) {
+        node *entry = pop(list);
         *out_block = (onnxd_pool_block){.data = entry->data, .bytes = entry->bytes};
         pool->stats.cached_bytes -= entry->bytes;
         pool->stats.in_use_bytes += entry->bytes;
@@ -266,7 +277,7 @@ static bool reuse(onnxd_pool *pool, size_t index, onnxd_pool_block *out_block)
         push(&pool->spare, entry);
     }
     pthread_mutex_unlock(&pool->mutex);
-    return found;
+    return list != NULL;
 }
 
 onnxd_status *onnxd_pool_acquire(onnxd_pool *pool, size_t bytes, onnxd_pool_block *out_block)
@@ -291,6 +302,33 @@ onnxd_status *onnxd_pool_acquire(onnxd_pool *pool, size_t bytes, onnxd_pool_bloc
     return status;
 }
 
+/* Caches a block that is in use no longer. Returns what has to go back to the source for it, if
+ * anything: itself or another. With the mutex held. */
+static node *cache(onnxd_pool *pool, size_t index, node *entry)
+{
+    const size_t limit = pool->options.cache_bytes;
+    node *leaving = NULL;
+    if (pool->extra != NULL && pool->stats.cached_bytes <= limit)
+        push(&pool->classes[pool->extra_class], pop(&pool->extra));
+    const size_t extra_bytes = pool->extra != NULL ? pool->extra->bytes : 0;
+    const size_t listed_bytes = pool->stats.cached_bytes - extra_bytes;
+    if (entry->bytes <= limit && listed_bytes <= limit - entry->bytes) {
+        push(&pool->classes[index], entry);
+    } else if (limit == 0) {
+        leaving = entry;
+    } else {
+        leaving = pool->extra;
+        pool->extra = entry;
+        pool->extra_class = index;
+    }
+    pool->stats.cached_bytes += entry->bytes;
+    if (leaving != NULL) {
+        pool->stats.cached_bytes -= leaving->bytes;
+        pool->moving_out_bytes += leaving->bytes;
+    }
+    return leaving;
+}
+
 void onnxd_pool_release(onnxd_pool *pool, onnxd_pool_block block)
 {
     size_t index, class_bytes;
@@ -307,17 +345,9 @@ void onnxd_pool_release(onnxd_pool *pool, onnxd_pool_block block)
     entry->bytes = block.bytes;
     pool->stats.in_use_bytes -= block.bytes;
     pool->stats.live_blocks--;
-    bool keep = block.bytes <= pool->options.cache_bytes &&
-                pool->stats.cached_bytes <= pool->options.cache_bytes - block.bytes;
-    if (keep) {
-        push(&pool->classes[index], entry);
-        pool->stats.cached_bytes += block.bytes;
-    } else {
-        pool->moving_out_bytes += block.bytes;
-    }
+    node *leaving = cache(pool, index, entry);
     pthread_mutex_unlock(&pool->mutex);
-    if (!keep)
-        give_back(pool, entry);
+    give_back(pool, leaving);
 }
 
 onnxd_pool_stats onnxd_pool_query(onnxd_pool *pool)

@@ -5,6 +5,7 @@
  * the pool is trimmed, passes its high-water mark, or is destroyed.
  *
  *   source.alloc ──► block ──acquire──► user ──release──► class free list ──trim──► source.free
+ *                                                  └────► the extra block ─────────┘
  *
  * Classes: four per power of two, so a block is at most 25 % larger than asked (small ones round up
  * to the granularity). Accounting is exact: in_use + cached = committed, and committed never passes
@@ -32,7 +33,10 @@ typedef struct onnxd_pool_options {
     size_t alignment;         /* of every block; power of two */
     size_t granularity_bytes; /* smallest block; power of two */
     size_t limit_bytes;       /* committed memory never passes this; SIZE_MAX for no limit */
-    size_t cache_bytes;       /* released blocks beyond this go back to the source at once */
+    /* Released blocks that are kept. Of those that do not fit the one released last is kept beside
+     * them, so that the one large block of a steady state does not go to the source and back; the
+     * others go back at once. 0 keeps nothing. */
+    size_t cache_bytes;
 } onnxd_pool_options;
 
 typedef struct onnxd_pool onnxd_pool;

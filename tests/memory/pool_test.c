@@ -197,14 +197,59 @@ Test(pool, high_water_mark)
     onnxd_pool_block a = take(pool, 1024), b = take(pool, 1024), c = take(pool, 256);
     onnxd_pool_block huge = take(pool, 4096);
     onnxd_pool_release(pool, huge);
-    cr_assert_eq(onnxd_pool_query(pool).cached_bytes, 0);
+    cr_assert_eq(onnxd_pool_query(pool).cached_bytes, 4096);
     onnxd_pool_release(pool, a);
     onnxd_pool_release(pool, b);
-    cr_assert_eq(onnxd_pool_query(pool).cached_bytes, 2048);
+    cr_assert_eq(onnxd_pool_query(pool).cached_bytes, 4096 + 2048);
+    cr_assert_eq(onnxd_pool_query(pool).source_frees, 0);
+    /* Does not fit either, and is the latest. */
     onnxd_pool_release(pool, c);
-    cr_assert_eq(onnxd_pool_query(pool).cached_bytes, 2048);
-    cr_assert_eq(onnxd_pool_query(pool).source_frees, 2);
+    cr_assert_eq(onnxd_pool_query(pool).cached_bytes, 2048 + 256);
+    cr_assert_eq(onnxd_pool_query(pool).source_frees, 1);
+    cr_assert_eq(source.last_freed_bytes, 4096);
     check_books(pool, &source);
+    /* With room in the cache it is one of many. */
+    a = take(pool, 1024);
+    onnxd_pool_release(pool, take(pool, 4096));
+    cr_assert_eq(onnxd_pool_query(pool).cached_bytes, 1024 + 256 + 4096);
+    onnxd_pool_release(pool, a);
+    check_books(pool, &source);
+    onnxd_pool_destroy(pool);
+    cr_assert_eq(source.live_blocks, 0);
+}
+
+/* A plan whose arena is larger than the whole cache. */
+Test(pool, a_block_larger_than_the_cache_is_kept)
+{
+    fake_source source = make_source();
+    onnxd_pool *pool = create(&source, 16384, 1024);
+    for (int round = 0; round < 10; round++) {
+        onnxd_pool_block arena = take(pool, 8192), small = take(pool, 512);
+        onnxd_pool_release(pool, small);
+        onnxd_pool_release(pool, arena);
+        check_books(pool, &source);
+    }
+    cr_assert_eq(source.calls, 2);
+    cr_assert_eq(onnxd_pool_query(pool).source_allocs, 2);
+    /* It gives way to the limit, and to a trim. */
+    onnxd_pool_block other = take(pool, 14336);
+    cr_assert_eq(source.last_freed_bytes, 8192);
+    onnxd_pool_release(pool, other);
+    onnxd_pool_trim(pool, 600);
+    cr_assert_eq(onnxd_pool_query(pool).cached_bytes, 512);
+    check_books(pool, &source);
+    cr_assert_leq(source.peak_bytes, 16384);
+    onnxd_pool_destroy(pool);
+    cr_assert_eq(source.live_blocks, 0);
+}
+
+Test(pool, no_cache_keeps_nothing)
+{
+    fake_source source = make_source();
+    onnxd_pool *pool = create(&source, SIZE_MAX, 0);
+    onnxd_pool_release(pool, take(pool, 8192));
+    cr_assert_eq(onnxd_pool_query(pool).cached_bytes, 0);
+    cr_assert_eq(source.live_blocks, 0);
     onnxd_pool_destroy(pool);
 }
 
@@ -380,7 +425,7 @@ Test(pool, random_use_keeps_the_books)
         cr_assert_eq(stats.in_use_bytes, in_use);
         cr_assert_eq(stats.live_blocks, count);
         cr_assert(stats.acquires == acquires && stats.failures == failures);
-        cr_assert_leq(stats.cached_bytes, 1 << 18);
+        cr_assert_leq(stats.cached_bytes, (1 << 18) + (1 << 16));
         check_books(pool, &source);
     }
     cr_assert_leq(source.peak_bytes, 1 << 20);
