@@ -36,6 +36,20 @@ double onnxd_cost_total_us(const onnxd_cost *cost)
     return cost->compute_us + cost->memory_us + cost->transfer_us + cost->launch_us;
 }
 
+static bool are_row_major(const onnxd_tensor_layout *layouts, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (layouts[i].blocked != NULL || !layouts[i].strides_are_default)
+            return false;
+    return true;
+}
+
+bool onnxd_kernel_match_is_row_major(const onnxd_kernel_match *match)
+{
+    return are_row_major(match->input_layouts, match->input_layout_count) &&
+           are_row_major(match->output_layouts, match->output_layout_count);
+}
+
 /* ---- identity and life --------------------------------------------------------------------- */
 
 const char *onnxd_ep_name(const onnxd_ep *ep)
@@ -145,6 +159,11 @@ static onnxd_status *check_static(const onnxd_node *node, const char *what,
     return NULL;
 }
 
+static bool is_layout_list(const onnxd_tensor_layout *layouts, uint32_t count, uint32_t wanted)
+{
+    return count == 0 || (count == wanted && layouts != NULL);
+}
+
 void onnxd_ep_supports_op(onnxd_ep *ep, const onnxd_op_query *query, onnxd_kernel_match *out_match)
 {
     onnxd_kernel_match match = {0};
@@ -156,6 +175,14 @@ void onnxd_ep_supports_op(onnxd_ep *ep, const onnxd_op_query *query, onnxd_kerne
     else
         snprintf(match.reason, sizeof(match.reason), "%s", onnxd_status_message(status));
     onnxd_status_free(status);
+    /* Readers index the lists by input and output. */
+    if (!is_layout_list(match.input_layouts, match.input_layout_count, query->input_count) ||
+        !is_layout_list(match.output_layouts, match.output_layout_count, query->output_count)) {
+        match = (onnxd_kernel_match){0};
+        snprintf(match.reason, sizeof(match.reason),
+                 "%s answers with layouts for other inputs and outputs than it was asked about",
+                 ep->label);
+    }
     *out_match = match;
 }
 

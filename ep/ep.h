@@ -45,7 +45,7 @@
 #include "graph/passes.h"
 
 /* Changes with every change of a type that crosses the border to a module. */
-#define ONNXD_EP_ABI_VERSION 1u
+#define ONNXD_EP_ABI_VERSION 2u
 
 typedef struct onnxd_ep onnxd_ep;
 typedef struct onnxd_ep_api onnxd_ep_api;
@@ -168,12 +168,16 @@ double onnxd_cost_total_us(const onnxd_cost *cost);
 typedef struct onnxd_kernel_match {
     bool is_supported;
     onnxd_cost cost;
-    /* Set by providers that want other layouts than row-major: which input needs which. */
-    bool needs_layouts;
-    onnxd_tensor_layout input_layout, output_layout; /* of input 0 and output 0 */
+    /* The layout that each input has to have and each output will have, for providers that want
+     * others than row-major. A count is 0, for all row-major, or the query's own. The arrays are
+     * the provider's, constant, and valid until it is shut down. */
+    const onnxd_tensor_layout *input_layouts, *output_layouts;
+    uint32_t input_layout_count, output_layout_count;
     /* Supported: which implementation would run. Unsupported: why, and what to change. */
     char reason[192];
 } onnxd_kernel_match;
+/* Whether every input and output of a supported match is row-major. */
+bool onnxd_kernel_match_is_row_major(const onnxd_kernel_match *match);
 
 /* A kernel specialised to one node and concrete shapes. Counted by its provider's cache. */
 struct onnxd_kernel {

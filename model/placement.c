@@ -73,7 +73,7 @@ static void ask(placer *p, const onnxd_op_query *query, size_t ep, onnxd_placeme
     match.reason[sizeof(match.reason) - 1] = '\0';
     /* The executor keeps every value row-major, so a kernel that needs another layout cannot be
      * fed. */
-    if (match.is_supported && match.needs_layouts) {
+    if (match.is_supported && !onnxd_kernel_match_is_row_major(&match)) {
         out->reason = "needs a layout other than row-major";
         return;
     }

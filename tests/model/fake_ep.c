@@ -70,7 +70,13 @@ static void supports_op(onnxd_ep *ep, const onnxd_op_query *query, onnxd_kernel_
 {
     const fake_ep_settings *settings = &fake(ep)->settings;
     *out_match = (onnxd_kernel_match){.is_supported = true, .reason = "fake"};
-    out_match->needs_layouts = settings->wants_layout;
+    static const onnxd_tensor_layout layouts[] = {{.strides_are_default = true},
+                                                  {.blocked = "fake:8c"}};
+    if (settings->wants_layout && query->input_count <= ONNXD_COUNT(layouts)) {
+        /* The last input's alone is not row-major. */
+        out_match->input_layouts = layouts + ONNXD_COUNT(layouts) - query->input_count;
+        out_match->input_layout_count = query->input_count;
+    }
     out_match->cost.is_known = settings->node_us >= 0;
     out_match->cost.compute_us = settings->node_us >= 0 ? settings->node_us : 0;
     if (settings->unsupported_op != NULL &&

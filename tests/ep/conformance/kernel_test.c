@@ -179,6 +179,58 @@ CONFORMANCE_TEST(kernel, incomplete_queries_are_refused)
     close_ep(ep);
 }
 
+/* What answer() answers. */
+static onnxd_kernel_match answered;
+
+static void answer(onnxd_ep *ep ONNXD_UNUSED, const onnxd_op_query *query ONNXD_UNUSED,
+                   onnxd_kernel_match *out_match)
+{
+    *out_match = answered;
+}
+
+static onnxd_kernel_match match_with(const onnxd_tensor_layout *inputs, uint32_t input_count,
+                                     const onnxd_tensor_layout *outputs, uint32_t output_count)
+{
+    answered = (onnxd_kernel_match){.is_supported = true,
+                                    .input_layouts = inputs,
+                                    .input_layout_count = input_count,
+                                    .output_layouts = outputs,
+                                    .output_layout_count = output_count};
+    onnxd_ep_api api = *conformance_provider.load();
+    api.supports_op = answer;
+    onnxd_ep *ep = NULL;
+    expect_ok(onnxd_ep_create(&api, test_host(), 0, &ep));
+    expect_ok(onnxd_ep_initialize(ep, NULL));
+    one_node relu;
+    make_relu(&relu, COUNT);
+    onnxd_kernel_match match;
+    onnxd_ep_supports_op(ep, &relu.query, &match);
+    drop_node(&relu);
+    close_ep(ep);
+    return match;
+}
+
+CONFORMANCE_TEST(kernel, layouts_are_given_for_all_or_none)
+{
+    static const onnxd_tensor_layout plain[] = {{.strides_are_default = true},
+                                                {.strides_are_default = true}};
+    static const onnxd_tensor_layout blocked[] = {{.blocked = "8c"}},
+                                     strided[] = {{.blocked = NULL}};
+    onnxd_kernel_match match = match_with(NULL, 0, NULL, 0);
+    cr_assert(match.is_supported && onnxd_kernel_match_is_row_major(&match));
+    match = match_with(plain, 1, plain, 1);
+    cr_assert(match.is_supported && onnxd_kernel_match_is_row_major(&match));
+    match = match_with(blocked, 1, plain, 1);
+    cr_assert(match.is_supported && !onnxd_kernel_match_is_row_major(&match));
+    match = match_with(NULL, 0, strided, 1);
+    cr_assert(match.is_supported && !onnxd_kernel_match_is_row_major(&match));
+    match = match_with(plain, 2, NULL, 0);
+    cr_assert_not(match.is_supported, "two layouts for one input");
+    cr_assert_not_null(strstr(match.reason, "layouts"), "%s", match.reason);
+    match = match_with(NULL, 0, NULL, 1);
+    cr_assert_not(match.is_supported, "no layouts where one is announced");
+}
+
 CONFORMANCE_TEST(kernel, incomplete_arguments_are_refused)
 {
     onnxd_ep *ep = open_default_ep();
