@@ -116,6 +116,7 @@ typedef struct onnxd_plan_constant {
 } onnxd_plan_constant;
 
 struct onnxd_plan {
+    onnxd_link link; /* the reaper's */
     atomic_uint references;
     onnxd_model *model; /* outlives its plans */
     onnxd_tensor_type *input_types, *output_types;
@@ -145,6 +146,9 @@ ONNXD_NODISCARD onnxd_status *onnxd_plan_build(onnxd_model *model, const onnxd_t
 /* Whether a tensor of this type can be the input. Errors: INVALID_ARGUMENT in Triton's words. */
 ONNXD_NODISCARD onnxd_status *onnxd_model_check_input(const onnxd_model *model, uint32_t index,
                                                       onnxd_dtype dtype, const onnxd_shape *shape);
+/* As onnxd_plan_release(), but the last one destroys the plan on this thread. */
+void onnxd_plan_release_here(onnxd_plan *plan);
+void onnxd_plan_destroy(onnxd_plan *plan);
 /* Frees a run for good. */
 void onnxd_run_destroy(onnxd_run *run);
 onnxd_run *onnxd_run_of_link(onnxd_link *link);

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "model/internal.h"
+#include "model/reaper.h"
 
 static void drop_runs(onnxd_plan *plan)
 {
@@ -20,7 +21,7 @@ static void drop_constants(onnxd_plan *plan)
     onnxd_free(plan->known);
 }
 
-static void plan_destroy(onnxd_plan *plan)
+void onnxd_plan_destroy(onnxd_plan *plan)
 {
     drop_runs(plan);
     for (uint32_t i = 0; i < plan->step_count; i++)
@@ -50,10 +51,13 @@ onnxd_status *onnxd_model_prepare(onnxd_model *model, const onnxd_tensor_view *i
 {
     onnxd_plan *plan = onnxd_plan_cache_find(&model->plans, model, inputs);
     if (plan == NULL) {
+        /* Plans are dropped as fast as they are made here; the reaper's thread may be busy with a
+         * model for long. */
+        onnxd_reaper_bury_plans(model->reaper);
         ONNXD_TRY(onnxd_plan_build(model, inputs, &plan));
         onnxd_status *status = onnxd_plan_cache_add(&model->plans, model, inputs, &plan);
         if (status != NULL) {
-            onnxd_plan_release(plan);
+            onnxd_plan_release_here(plan);
             return status;
         }
     }
@@ -67,13 +71,27 @@ onnxd_plan *onnxd_plan_retain(onnxd_plan *plan)
     return plan;
 }
 
+static bool drop_reference(onnxd_plan *plan)
+{
+    /* Acquire and release: what other holders did to the plan happens before its end. */
+    return plan != NULL &&
+           atomic_fetch_sub_explicit(&plan->references, 1, memory_order_acq_rel) == 1;
+}
+
 void onnxd_plan_release(onnxd_plan *plan)
 {
-    if (plan == NULL)
+    if (!drop_reference(plan))
         return;
-    /* Acquire and release: what other holders did to the plan happens before its end. */
-    if (atomic_fetch_sub_explicit(&plan->references, 1, memory_order_acq_rel) == 1)
-        plan_destroy(plan);
+    if (plan->model->reaper != NULL)
+        onnxd_reaper_take_plan(plan->model->reaper, plan);
+    else
+        onnxd_plan_destroy(plan);
+}
+
+void onnxd_plan_release_here(onnxd_plan *plan)
+{
+    if (drop_reference(plan))
+        onnxd_plan_destroy(plan);
 }
 
 uint32_t onnxd_plan_stage_count(const onnxd_plan *plan)

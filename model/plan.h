@@ -27,6 +27,8 @@ onnxd_plan *onnxd_model_find_plan(onnxd_model *model, const onnxd_tensor_view *i
 ONNXD_NODISCARD onnxd_status *
 onnxd_model_prepare(onnxd_model *model, const onnxd_tensor_view *inputs, onnxd_plan **out_plan);
 onnxd_plan *onnxd_plan_retain(onnxd_plan *plan);
+/* Never blocks for a model with a reaper, as the store's have: the last release hands the plan
+ * over, for its end frees device memory and kernels. NULL is fine. */
 void onnxd_plan_release(onnxd_plan *plan);
 
 uint32_t onnxd_plan_stage_count(const onnxd_plan *plan);

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/size_math.h"
-#include "model/model.h"
+#include "model/internal.h"
 
 #define NO_ENTRY UINT32_MAX
 #define FNV_OFFSET 14695981039346656037ull
@@ -196,7 +196,7 @@ void onnxd_plan_cache_deinit(onnxd_plan_cache *cache)
     if (cache->entries == NULL)
         return;
     for (uint32_t i = 0; i < cache->count; i++) {
-        onnxd_plan_release(cache->entries[i].plan);
+        onnxd_plan_release_here(cache->entries[i].plan);
         onnxd_free(cache->entries[i].key);
     }
     onnxd_free(cache->entries);
@@ -243,7 +243,7 @@ onnxd_status *onnxd_plan_cache_add(onnxd_plan_cache *cache, const onnxd_model *m
         insert_locked(cache, at, *plan, &key, bytes);
     }
     pthread_mutex_unlock(&cache->mutex);
-    onnxd_plan_release(dropped);
+    onnxd_plan_release_here(dropped);
     onnxd_free(dropped_key);
     return NULL;
 }

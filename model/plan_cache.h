@@ -32,7 +32,9 @@ void onnxd_plan_cache_deinit(onnxd_plan_cache *cache);
 onnxd_plan *onnxd_plan_cache_find(onnxd_plan_cache *cache, const onnxd_model *model,
                                   const onnxd_tensor_view *inputs);
 /* Adds *plan, which the cache retains. When another thread was faster, *plan is exchanged for its
- * plan. Errors: OUT_OF_MEMORY; the plan stays good. */
+ * plan. What goes for it may be destroyed on this thread. Errors: OUT_OF_MEMORY; the plan stays
+ * good.
+ */
 ONNXD_NODISCARD onnxd_status *onnxd_plan_cache_add(onnxd_plan_cache *cache,
                                                    const onnxd_model *model,
                                                    const onnxd_tensor_view *inputs,

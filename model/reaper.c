@@ -10,7 +10,7 @@ struct onnxd_reaper {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     /* under the mutex */
-    onnxd_fifo models;
+    onnxd_fifo models, plans;
     uint32_t orders;
     bool is_closed;
 };
@@ -56,6 +56,22 @@ void onnxd_reaper_take(onnxd_reaper *reaper, onnxd_model *model)
         onnxd_model_destroy(model);
 }
 
+void onnxd_reaper_take_plan(onnxd_reaper *reaper, onnxd_plan *plan)
+{
+    onnxd_model *model = onnxd_model_retain(plan->model);
+    pthread_mutex_lock(&reaper->mutex);
+    const bool is_closed = reaper->is_closed;
+    if (!is_closed) {
+        onnxd_fifo_push(&reaper->plans, &plan->link);
+        pthread_cond_signal(&reaper->changed);
+    }
+    pthread_mutex_unlock(&reaper->mutex);
+    if (is_closed) {
+        onnxd_plan_destroy(plan);
+        onnxd_model_release(model);
+    }
+}
+
 void onnxd_reaper_order(onnxd_reaper *reaper, uint32_t orders)
 {
     pthread_mutex_lock(&reaper->mutex);
@@ -64,7 +80,30 @@ void onnxd_reaper_order(onnxd_reaper *reaper, uint32_t orders)
     pthread_mutex_unlock(&reaper->mutex);
 }
 
-static void destroy_all(onnxd_link *models)
+/* Each holds its model until then. */
+static void destroy_plans(onnxd_link *plans)
+{
+    while (plans != NULL) {
+        onnxd_link *next = plans->next;
+        onnxd_plan *plan = ONNXD_CONTAINER_OF(plans, onnxd_plan, link);
+        onnxd_model *model = plan->model;
+        onnxd_plan_destroy(plan);
+        onnxd_model_release(model);
+        plans = next;
+    }
+}
+
+void onnxd_reaper_bury_plans(onnxd_reaper *reaper)
+{
+    if (reaper == NULL)
+        return;
+    pthread_mutex_lock(&reaper->mutex);
+    onnxd_link *plans = onnxd_fifo_take(&reaper->plans);
+    pthread_mutex_unlock(&reaper->mutex);
+    destroy_plans(plans);
+}
+
+static void destroy_models(onnxd_link *models)
 {
     while (models != NULL) {
         onnxd_link *next = models->next;
@@ -78,13 +117,15 @@ uint32_t onnxd_reaper_wait(onnxd_reaper *reaper)
     uint32_t orders = 0;
     while (orders == 0) {
         pthread_mutex_lock(&reaper->mutex);
-        while (reaper->orders == 0 && reaper->models.head == NULL)
+        while (reaper->orders == 0 && reaper->models.head == NULL && reaper->plans.head == NULL)
             pthread_cond_wait(&reaper->changed, &reaper->mutex);
         onnxd_link *models = onnxd_fifo_take(&reaper->models);
+        onnxd_link *plans = onnxd_fifo_take(&reaper->plans);
         orders = reaper->orders;
         reaper->orders = 0;
         pthread_mutex_unlock(&reaper->mutex);
-        destroy_all(models);
+        destroy_plans(plans);
+        destroy_models(models);
     }
     return orders;
 }
@@ -94,6 +135,8 @@ void onnxd_reaper_close(onnxd_reaper *reaper)
     pthread_mutex_lock(&reaper->mutex);
     reaper->is_closed = true;
     onnxd_link *models = onnxd_fifo_take(&reaper->models);
+    onnxd_link *plans = onnxd_fifo_take(&reaper->plans);
     pthread_mutex_unlock(&reaper->mutex);
-    destroy_all(models);
+    destroy_plans(plans);
+    destroy_models(models);
 }

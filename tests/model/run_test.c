@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "model/reaper.h"
 #include "tests/model/support.h"
 
 /* sim_ep claims what it can, so that the models really run there. */
@@ -234,6 +235,57 @@ Test(run, the_cache_keeps_what_was_used_last)
     cr_expect_null(onnxd_model_find_plan(model, &two));
     onnxd_plan_release(first);
     onnxd_model_release(model);
+    onnxd_runtime_destroy(runtime);
+}
+
+/* ---- the end of plans ---------------------------------------------------------------------- */
+
+/* Makes the plan for `rows`, which pushes the plan before out of the model's cache. */
+static onnxd_plan *prepare_rows(onnxd_model *model, int rows)
+{
+    static float data[4 * 8];
+    char dims[32];
+    onnxd_plan *plan;
+    snprintf(dims, sizeof(dims), "%d,4", rows);
+    const onnxd_tensor_view input = support_view(data, ONNXD_FLOAT, dims);
+    support_ok(onnxd_model_prepare(model, &input, &plan));
+    return plan;
+}
+
+Test(run, the_last_release_leaves_the_end_of_a_plan_to_the_reaper)
+{
+    onnx_file file;
+    onnxd_reaper *reaper;
+    onnxd_runtime *runtime = support_runtime(SIM_ALONE);
+    onnxd_model_options options = onnxd_model_options_default();
+    options.plan_cache_capacity = 1;
+    support_write_mlp(&file);
+    onnxd_model *model = support_load(runtime, &file, &options);
+    support_ok(onnxd_reaper_create(&reaper));
+    onnxd_model_set_reaper(model, reaper);
+
+    onnxd_plan *first = prepare_rows(model, 1);
+    onnxd_plan *second = prepare_rows(model, 2);
+    const uint64_t live = onnxd_alloc_query().live_count;
+    onnxd_plan_release(first);
+    cr_expect_eq(onnxd_alloc_query().live_count, live);
+    onnxd_reaper_bury_plans(reaper);
+    cr_expect_lt(onnxd_alloc_query().live_count, live);
+
+    /* Whoever prepares the next plan buries as well. */
+    onnxd_plan_release(prepare_rows(model, 3));
+    const uint64_t before = onnxd_alloc_query().live_count;
+    onnxd_plan_release(second);
+    cr_expect_eq(onnxd_alloc_query().live_count, before);
+    onnxd_plan *fourth = prepare_rows(model, 4);
+    cr_expect_lt(onnxd_alloc_query().live_count, before);
+
+    /* A plan keeps its model until it is buried. */
+    onnxd_plan_release(prepare_rows(model, 5));
+    onnxd_plan_release(fourth);
+    onnxd_model_release(model);
+    onnxd_reaper_close(reaper);
+    onnxd_reaper_release(reaper);
     onnxd_runtime_destroy(runtime);
 }
 
