@@ -16,6 +16,7 @@ onnxd_model_options onnxd_model_options_default(void)
         .plan_cache_capacity = 64,
         .max_tensor_bytes = (uint64_t)1 << 30,
         .max_shape_value_bytes = (uint64_t)16 << 20,
+        .max_shape_input_bytes = (uint64_t)64 << 10,
     };
     return options;
 }

@@ -22,6 +22,8 @@ typedef struct onnxd_model_options {
         plan_cache_capacity; /* prepared input shapes kept; least recently used goes. Default 64 */
     uint64_t max_tensor_bytes;      /* of any one value in a plan */
     uint64_t max_shape_value_bytes; /* of values evaluated to find shapes; default 16 MiB */
+    /* Of an input whose value decides shapes: it is part of the key of a plan. Default 64 KiB */
+    uint64_t max_shape_input_bytes;
     const char *only_ep;            /* label or name of the one provider to use; NULL: all */
 } onnxd_model_options;
 onnxd_model_options onnxd_model_options_default(void);

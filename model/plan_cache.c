@@ -33,29 +33,45 @@ typedef struct key_walk {
     bool differs;
 } key_walk;
 
+static void hash_word(key_walk *walk, uint64_t word)
+{
+    walk->hash = (walk->hash ^ word) * FNV_PRIME;
+    walk->hash ^= walk->hash >> 29;
+}
+
+static void hash_bytes(key_walk *walk, const uint8_t *source, size_t bytes)
+{
+    while (bytes > 0) {
+        uint64_t word = 0;
+        const size_t step = bytes < sizeof(word) ? bytes : sizeof(word);
+        memcpy(&word, source, step);
+        hash_word(walk, word);
+        source += step;
+        bytes -= step;
+    }
+}
+
 static void walk_bytes(key_walk *walk, const void *data, size_t bytes)
 {
-    const uint8_t *source = data;
-    if (walk->write != NULL) {
-        memcpy(walk->write + walk->bytes, source, bytes);
-    } else if (walk->read != NULL) {
-        walk->differs = walk->differs || memcmp(walk->read + walk->bytes, source, bytes) != 0;
-    } else {
-        for (size_t i = 0; i < bytes; i++)
-            walk->hash = (walk->hash ^ source[i]) * FNV_PRIME;
-    }
+    if (walk->write != NULL)
+        memcpy(walk->write + walk->bytes, data, bytes);
+    else if (walk->read != NULL)
+        walk->differs = walk->differs || memcmp(walk->read + walk->bytes, data, bytes) != 0;
+    else
+        hash_bytes(walk, data, bytes);
     walk->bytes += bytes;
 }
 
 static void walk_word(key_walk *walk, int64_t word)
 {
-    if (walk->write == NULL && walk->read == NULL) {
-        walk->hash = (walk->hash ^ (uint64_t)word) * FNV_PRIME;
-        walk->hash ^= walk->hash >> 29;
-        walk->bytes += sizeof(word);
-        return;
-    }
     walk_bytes(walk, &word, sizeof(word));
+}
+
+/* Strings are no value that a shape is found from, and their bytes are not in the tensor. */
+static bool is_in_key(const onnxd_model *model, uint32_t index, const onnxd_tensor_view *input)
+{
+    return onnxd_model_input(model, index)->value_decides_shapes && input->data != NULL &&
+           input->dtype != ONNXD_STRING;
 }
 
 static void walk_inputs(key_walk *walk, const onnxd_model *model, const onnxd_tensor_view *inputs)
@@ -66,7 +82,7 @@ static void walk_inputs(key_walk *walk, const onnxd_model *model, const onnxd_te
         walk_word(walk, input->shape.rank);
         for (int32_t d = 0; d < input->shape.rank; d++)
             walk_word(walk, input->shape.dims[d]);
-        if (onnxd_model_input(model, i)->value_decides_shapes && input->data != NULL)
+        if (is_in_key(model, i, input))
             walk_bytes(walk, onnxd_tensor_view_data(input), onnxd_tensor_view_bytes(input));
     }
 }

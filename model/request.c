@@ -120,6 +120,21 @@ void onnxd_request_release(onnxd_request *request)
 
 /* ---- inputs -------------------------------------------------------------------------------- */
 
+/* A value that decides shapes is hashed and compared wherever a plan is looked up, on the event
+ * loop too, so its size has a limit of its own. */
+static onnxd_status *check_shape_input(const onnxd_model *model, const onnxd_model_port *port,
+                                       size_t bytes)
+{
+    if (!port->value_decides_shapes || port->type.dtype == ONNXD_STRING ||
+        bytes <= model->options.max_shape_input_bytes)
+        return NULL;
+    return onnxd_error(ONNXD_PAYLOAD_TOO_LARGE,
+                       "input '%s' for model '%s' decides shapes by its value and has %zu bytes, "
+                       "beyond the limit of %llu bytes for such an input",
+                       port->name, model->name, bytes,
+                       (unsigned long long)model->options.max_shape_input_bytes);
+}
+
 onnxd_status *onnxd_request_add_input(onnxd_request *request, uint32_t index,
                                       const onnxd_shape *shape, void **out_data, size_t *out_bytes)
 {
@@ -137,6 +152,7 @@ onnxd_status *onnxd_request_add_input(onnxd_request *request, uint32_t index,
                            "input '%s' for model '%s' is larger than the limit of %llu bytes for a "
                            "tensor",
                            port->name, model->name, (unsigned long long)limit);
+    ONNXD_TRY(check_shape_input(model, port, bytes));
     onnxd_pool_block block;
     ONNXD_TRY(onnxd_pool_acquire(model->runtime->host_pool, bytes, &block));
     request->input_blocks[index] = block;

@@ -4,8 +4,8 @@
  *   create ─► add_input for each ─► submit (ownership moves on success) ─► done ─► release
  *
  * Input memory comes from the runtime's host pool, so a codec decodes straight into what the first
- * stage reads. Requests are recycled by their runtime's owner; `done` is called exactly once, on a
- * scheduler thread, and may only post the request to a mailbox.
+ * stage reads. Requests are recycled by their model; `done` is called exactly once, on a scheduler
+ * thread, and may only post the request to a mailbox.
  *
  * Threads: the fields below belong to whoever holds the request; `cancelled` may be set by anyone
  * who knows the request to be alive (the submitter, until it has taken it from its mailbox).
@@ -50,7 +50,8 @@ ONNXD_NODISCARD onnxd_status *onnxd_request_create(onnxd_model *model, onnxd_req
 /* Memory for input `index` of the given static shape and the port's type; the caller fills
  * *out_data. Checks the shape against the model's signature.
  * Errors: INVALID_ARGUMENT (already added; "unexpected shape for input 'x' for model 'm'. Expected
- * [-1,3], got [1,4]"), OUT_OF_MEMORY, PAYLOAD_TOO_LARGE beyond max_tensor_bytes. */
+ * [-1,3], got [1,4]"), OUT_OF_MEMORY, PAYLOAD_TOO_LARGE beyond max_tensor_bytes, or
+ * max_shape_input_bytes when its value decides shapes. */
 ONNXD_NODISCARD onnxd_status *onnxd_request_add_input(onnxd_request *request, uint32_t index,
                                                       const onnxd_shape *shape, void **out_data,
                                                       size_t *out_bytes);

@@ -63,6 +63,52 @@ Test(request, checks_its_inputs)
     onnxd_runtime_destroy(runtime);
 }
 
+/* y = Reshape(x, shape) */
+static onnxd_model *load_reshape(onnxd_runtime *runtime, const onnxd_model_options *options)
+{
+    onnx_file file = onnx_file_begin();
+    onnx_input(&file, "x", ONNXD_FLOAT, "N");
+    onnx_input(&file, "shape", ONNXD_INT64, "R");
+    onnx_node(&file, "Neg", "x", "a");
+    onnx_node(&file, "Reshape", "a,shape", "y");
+    onnx_output(&file, "y", ONNXD_FLOAT, "");
+    return support_load(runtime, &file, options);
+}
+
+Test(request, bounds_a_value_that_decides_shapes)
+{
+    onnxd_request *request;
+    void *data;
+    size_t bytes;
+    const int64_t most = 8192, more = most + 1;
+    onnxd_runtime *runtime = support_runtime("cpu;cpu.threads=1");
+    onnxd_model *model = load_reshape(runtime, NULL);
+    cr_assert(onnxd_model_input(model, 1)->value_decides_shapes);
+    support_ok(onnxd_request_create(model, &request));
+    onnxd_shape shape = onnxd_shape_from(1, &more);
+    support_error(onnxd_request_add_input(request, 1, &shape, &data, &bytes),
+                  ONNXD_PAYLOAD_TOO_LARGE,
+                  "input 'shape' for model 'test' decides shapes by its value and has 65544 bytes, "
+                  "beyond the limit of 65536 bytes");
+    support_ok(onnxd_request_add_input(request, 0, &shape, &data, &bytes));
+    shape = onnxd_shape_from(1, &most);
+    support_ok(onnxd_request_add_input(request, 1, &shape, &data, &bytes));
+    onnxd_request_release(request);
+    onnxd_model_release(model);
+
+    onnxd_model_options options = onnxd_model_options_default();
+    options.max_shape_input_bytes = 16;
+    model = load_reshape(runtime, &options);
+    support_ok(onnxd_request_create(model, &request));
+    const int64_t three = 3;
+    shape = onnxd_shape_from(1, &three);
+    support_error(onnxd_request_add_input(request, 1, &shape, &data, &bytes),
+                  ONNXD_PAYLOAD_TOO_LARGE, "has 24 bytes, beyond the limit of 16 bytes");
+    onnxd_request_release(request);
+    onnxd_model_release(model);
+    onnxd_runtime_destroy(runtime);
+}
+
 Test(request, is_recycled_clean)
 {
     onnxd_request *request;
