@@ -142,6 +142,9 @@ static extent extent_of(const onnxd_shape *shape, bool is_spatial)
         else
             e.inner *= (size_t)shape->dims[i];
     }
+    /* Without elements the other extents may be huge; nothing should step through them. */
+    if (e.inner == 0)
+        e.batch = 0;
     return e;
 }
 

@@ -168,6 +168,8 @@ static void compute_half(const onnxd_compute *context, const conv_extent *extent
 static onnxd_status *compute(const onnxd_compute *context)
 {
     const onnxd_tensor_view *inputs = context->inputs;
+    if (onnxd_tensor_view_count(&context->outputs[0]) == 0)
+        return NULL;
     conv_extent extent = extent_of(context);
     const void *in = onnxd_tensor_view_data(&inputs[0]);
     const void *weights = onnxd_tensor_view_data(&inputs[1]);

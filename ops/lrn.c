@@ -61,6 +61,8 @@ static onnxd_status *compute(const onnxd_compute *context)
 {
     const onnxd_lrn_params *params = context->params;
     const onnxd_shape *shape = &context->inputs[0].shape;
+    if (onnxd_tensor_view_count(&context->inputs[0]) == 0)
+        return NULL;
     size_t batch = (size_t)shape->dims[0], channels = (size_t)shape->dims[1], inner = 1;
     for (int32_t i = 2; i < shape->rank; i++)
         inner *= (size_t)shape->dims[i];

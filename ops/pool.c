@@ -187,7 +187,7 @@ static double span_axis(const onnxd_window_geometry *g, int axis, int64_t at, bo
 #undef LOWEST
 
 typedef struct planes {
-    size_t count;             /* batch times channels */
+    size_t count;             /* batch times channels; anything when the output is empty */
     size_t in_size, out_size; /* elements of one */
     size_t in_bytes, out_bytes;
 } planes;
@@ -222,6 +222,8 @@ static onnxd_window_geometry geometry_of(const onnxd_compute *context)
 static onnxd_status *compute_average_pool(const onnxd_compute *context)
 {
     const onnxd_pool_params *params = context->params;
+    if (onnxd_tensor_view_count(&context->outputs[0]) == 0)
+        return NULL;
     onnxd_window_geometry geometry = geometry_of(context);
     planes p = planes_of(context);
     const char *in = onnxd_tensor_view_data(&context->inputs[0]);
@@ -263,6 +265,8 @@ static void finish_indices(const onnxd_window_geometry *g, bool is_column_major,
 static onnxd_status *compute_max_pool(const onnxd_compute *context)
 {
     const onnxd_pool_params *params = context->params;
+    if (onnxd_tensor_view_count(&context->outputs[0]) == 0)
+        return NULL;
     onnxd_window_geometry geometry = geometry_of(context);
     planes p = planes_of(context);
     const char *in = onnxd_tensor_view_data(&context->inputs[0]);

@@ -78,13 +78,13 @@ static onnxd_status *compute(const onnxd_compute *context)
 {
     const onnxd_softmax_params *params = context->params;
     const onnxd_tensor_view *input = &context->inputs[0];
+    if (onnxd_tensor_view_count(input) == 0)
+        return NULL;
     onnxd_softmax_extent e = onnxd_softmax_extent_of(params, &input->shape);
     const void *in = onnxd_tensor_view_data(input);
     void *out = onnxd_tensor_view_data(&context->outputs[0]);
     void (*run)(const void *, size_t, size_t, size_t, size_t, bool, void *) =
         ONNXD_FOR_FLOAT(input->dtype, soften);
-    if (e.length == 0)
-        return NULL;
     for (size_t o = 0; o < e.outer; o++) {
         for (size_t i = 0; i < e.inner; i += SOFTMAX_RUN) {
             size_t count = e.inner - i < SOFTMAX_RUN ? e.inner - i : SOFTMAX_RUN;

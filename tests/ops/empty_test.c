@@ -1,0 +1,205 @@
+/*
+ * Tensors without elements that have huge dimensions next to the zero. They cost a client nothing,
+ * so no kernel may step through those dimensions: a call that does never returns.
+ */
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ops/ops.h"
+#include "tests/ops/op_text.h"
+
+#define MAX_RANK 4
+#define MAX_TEXT 512
+
+/* `$` stands for an empty shape and its (no) values. Operators without a line here get their least
+ * number of inputs, each of that shape; one with NULL inputs has no input that can be empty. */
+static const op_text rows[] = {
+    {"BatchNormalization", 0, "", "float$; float[1]{1}; float[1]{0}; float[1]{0}; float[1]{1}", ""},
+    {"BatchNormalization", 0, "", "float$; float[0]{}; float[0]{}; float[0]{}; float[0]{}", ""},
+    {"BatchNormalization:3", 0, "training_mode=1",
+     "float$; float[1]{1}; float[1]{0}; float[1]{0}; float[1]{1}", ""},
+    {"Cast", 0, "to=11", "float$", ""},
+    {"Concat", 0, "axis=0", "float$; float$", ""},
+    {"Concat", 0, "axis=-1", "float$; float$", ""},
+    {"Constant", 0, "", NULL, ""},
+    {"ConstantOfShape", 0, "", "int64[3]{0,1152921504606846976,1152921504606846976}", ""},
+    {"Conv", 0, "auto_pad='SAME_UPPER'", "float$; float[1,1,1,1]{1}", ""},
+    {"Conv", 0, "auto_pad='SAME_UPPER'", "float16$; float16[1,1,1,1]{1}", ""},
+    {"Conv", 0, "", "float$; float[2,1,1]{1,1}; float[2]{0,0}", ""},
+    {"Conv", 0, "", "float$; float[0,1,1,1]{}", ""},
+    {"Conv", 0, "", "float$; float[1,0,1,1]{}", ""},
+    {"Dropout:2", 0, "", "float$", ""},
+    {"Expand", 0, "", "float$; int64[1]{1}", ""},
+    {"Expand", 0, "", "float$; int64[2]{1152921504606846976,1}", ""},
+    {"Gather", 0, "", "float$; int64[1]{0}", ""},
+    {"Gather", 0, "axis=-1", "float$; int64$", ""},
+    {"Gather", 0, "", "float[2,2]{1,2,3,4}; int64$", ""},
+    {"Gemm", 0, "", "float$; float[1152921504606846976,0]{}; float[1]{0}", ""},
+    {"Gemm", 0, "transA=1", "float$; float$; float[1]{0}", ""},
+    {"Gemm", 0, "transB=1", "float16$; float16$; float16[1]{0}", ""},
+    {"LRN", 0, "size=3", "float$", ""},
+    {"MatMul", 0, "", "float$; float[1,1]{1}", ""},
+    {"MatMul", 0, "", "float[1,1]{1}; float$", ""},
+    {"MatMul", 0, "", "float16$; float16[1,1]{1}", ""},
+    {"MatMul", 0, "", "float16[1,0]{}; float16$", ""},
+    {"MatMul", 0, "", "float$; float$", ""},
+    {"Pad", 0, "pads=[0,0,0,0]", "float$", ""},
+    {"Pad", 0, "paddings=[0,0,0,0]", "float$", ""},
+    {"Pad", 0, "", "float$; int64[4]{0,0,0,0}", ""},
+    {"Pad", 0, "mode='edge'", "float$; int64[8]{0,0,0,0,0,0,0,0}", ""},
+    {"Pad", 0, "", "float$; int64[4]{1,1,1,1}", ""},
+    {"MaxPool", 0, "auto_pad='SAME_UPPER' kernel_shape=[1,1]", "float$", ""},
+    {"MaxPool", 0, "kernel_shape=[2] pads=[1,1]", "float$", ""},
+    {"MaxPool:2", 0, "auto_pad='SAME_LOWER' kernel_shape=[3,3]", "float$", ""},
+    {"AveragePool", 0, "auto_pad='SAME_UPPER' kernel_shape=[1,1]", "float$", ""},
+    {"AveragePool", 0, "kernel_shape=[2] pads=[1,1]", "float$", ""},
+    {"Range", 0, "", NULL, ""},
+    {"ReduceSum", 0, "", "float$", ""},
+    {"ReduceSum", 0, "axes=[0]", "float$", ""},
+    {"ReduceSum", 0, "", "float$; int64[1]{-1}", ""},
+    {"ReduceMean", 0, "axes=[-1]", "float$", ""},
+    {"ReduceMean", 0, "", "float$; int64[1]{0}", ""},
+    {"ReduceMax", 0, "axes=[0]", "float$", ""},
+    {"ReduceMax", 0, "", "float$; int64[2]{0,1}", ""},
+    {"Reshape", 0, "", "float$; int64[1]{0}", ""},
+    {"Reshape", 0, "allowzero=1", "float$; int64[2]{0,1152921504606846976}", ""},
+    {"Reshape", 0, "shape=[0]", "float$", ""},
+    {"Slice", 0, "starts=[0] ends=[1]", "float$", ""},
+    {"Slice", 0, "", "float$; int64[1]{0}; int64[1]{1}", ""},
+    {"Slice", 0, "",
+     "float$; int64[1]{-1}; int64[1]{-9223372036854775808}; int64[1]{-1}; int64[1]{-1}", ""},
+    {"Softmax", 0, "axis=0", "float$", ""},
+    {"Softmax", 0, "axis=-1", "float$", ""},
+    {"LogSoftmax", 0, "axis=1", "float$", ""},
+    {"Split:2", 0, "", "float$", ""},
+    {"Split:2", 0, "num_outputs=2 axis=-1", "float$", ""},
+    {"Unsqueeze", 0, "axes=[0]", "float$", ""},
+    {"Unsqueeze", 0, "", "float$; int64[1]{0}", ""},
+    {"Tile", 0, "", "float$; float[1]{2}; float[1]{0}", ""},
+    {"Tile", 0, "", "float$; int64[2]{3,3}", ""},
+    {"Tile", 0, "", "float$; int64[4]{1,2,3,0}", ""},
+};
+
+typedef struct outcome {
+    const onnxd_op_def *def;
+    unsigned call_count, result_count;
+} outcome;
+
+static bool is_named(const op_text *row, const char *op_type)
+{
+    size_t length = strcspn(row->op_type, ":");
+    return strlen(op_type) == length && memcmp(op_type, row->op_type, length) == 0;
+}
+
+/* `inputs` with every $ replaced. */
+static void insert_shape(const char *inputs, const char *shape, char *text)
+{
+    size_t length = 0;
+    for (; *inputs != '\0'; inputs++) {
+        if (*inputs == '$')
+            length += (size_t)snprintf(text + length, MAX_TEXT - length, "%s{}", shape);
+        else
+            text[length++] = *inputs;
+        cr_assert(length < MAX_TEXT);
+    }
+    text[length] = '\0';
+}
+
+static void default_inputs(const onnxd_op_def *def, char *text)
+{
+    size_t length = 0;
+    for (uint32_t i = 0; i < def->min_inputs; i++) {
+        uint32_t formal = i;
+        while (formal > 0 && def->inputs[formal].types == 0)
+            formal--;
+        onnxd_dtype_set types = def->inputs[formal].types;
+        bool is_float = (types & ONNXD_SET(FLOAT)) != 0;
+        length += (size_t)snprintf(text + length, MAX_TEXT - length, "%s%s$", i > 0 ? "; " : "",
+                                   is_float ? "float" : "bool");
+    }
+}
+
+static void call_once(const op_text *row, const char *shape, outcome *o)
+{
+    char text[MAX_TEXT];
+    insert_shape(row->inputs, shape, text);
+    op_text call = *row;
+    call.inputs = text;
+    const int64_t opsets[] = {o->def->since, o->def->until};
+    for (unsigned i = 0; i < 2; i++) {
+        call.opset = opsets[i];
+        o->call_count++;
+        o->result_count += strncmp(op_text_evaluate(&call), "error: ", 7) != 0;
+    }
+}
+
+static void call_with_shape(const char *shape, outcome *o)
+{
+    bool has_row = false;
+    for (size_t i = 0; i < ONNXD_COUNT(rows); i++) {
+        if (!is_named(&rows[i], o->def->op_type))
+            continue;
+        has_row = true;
+        if (rows[i].inputs != NULL)
+            call_once(&rows[i], shape, o);
+    }
+    char inputs[MAX_TEXT];
+    default_inputs(o->def, inputs);
+    const op_text row = {o->def->op_type, 0, "", inputs, ""};
+    if (!has_row)
+        call_once(&row, shape, o);
+}
+
+static void format_shape(const int64_t *dims, int rank, char *text, size_t size)
+{
+    size_t length = 0;
+    for (int i = 0; i < rank; i++)
+        length += (size_t)snprintf(text + length, size - length, "%c%" PRId64, i == 0 ? '[' : ',',
+                                   dims[i]);
+    (void)snprintf(text + length, size - length, "]");
+}
+
+/* One zero, at every place; beside it all others large, or one huge and the others 1. */
+static void call_with_zero(int rank, int zero, outcome *o)
+{
+    char text[128];
+    for (int huge = 0; huge < rank; huge++) {
+        int64_t dims[MAX_RANK];
+        for (int i = 0; i < rank; i++)
+            dims[i] = huge == zero ? (int64_t)1 << 40 : i == huge ? (int64_t)1 << 60 : 1;
+        dims[zero] = 0;
+        format_shape(dims, rank, text, sizeof(text));
+        call_with_shape(text, o);
+    }
+}
+
+Test(empty, every_operator_returns_at_once, .timeout = 120)
+{
+    const onnxd_op_registry *registry = onnxd_ops();
+    for (size_t t = 0; t < registry->table_count; t++) {
+        for (const onnxd_op_def *def = registry->tables[t]; def->op_type != NULL;) {
+            const char *op_type = def->op_type;
+            outcome o = {.def = def};
+            for (; def->op_type != NULL && strcmp(def->op_type, op_type) == 0; o.def = ++def)
+                for (int rank = 1; rank <= MAX_RANK; rank++)
+                    for (int zero = 0; zero < rank; zero++)
+                        call_with_zero(rank, zero, &o);
+            /* Refusals alone would show nothing about the kernel. */
+            cr_expect(o.call_count == 0 || o.result_count > 0, "%s: all %u calls were refused",
+                      op_type, o.call_count);
+        }
+    }
+}
+
+/* What an empty batch says about itself. */
+Test(empty, training_without_elements_has_no_mean)
+{
+    static const op_text calls[] = {
+        {"BatchNormalization:3", 15, "training_mode=1",
+         "float[1152921504606846976,1,0]{}; float[1]{1}; float[1]{0}; float[1]{0}; float[1]{1}",
+         "float[1152921504606846976,1,0]{}; float[1]{NaN}; float[1]{NaN}"},
+    };
+    EXPECT_EVALUATED(calls);
+}
