@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/size_math.h"
 
-/* Placement by time looks at every neighbour of every block: this many take a fraction of a second. */
+/* Placement by time looks at every neighbour of every block: these take a fraction of a second. */
 #define MAX_PAIR_COUNT ((uint64_t)1 << 26)
 
 /* A part of the arena that is taken. */

@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 
 #define BITS_PER_SIZE (8 * sizeof(size_t))
-#define CLASSES_PER_POWER 4
+#define CLASSES_PER_POWER ((size_t)4)
 #define CLASS_COUNT (BITS_PER_SIZE * CLASSES_PER_POWER)
 
 /* Bookkeeping of one block. A block in use has an empty node waiting among the spare ones, so that
