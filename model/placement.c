@@ -8,6 +8,7 @@
 #include "base/size_math.h"
 #include "base/strbuf.h"
 #include "model/nominal.h"
+#include "model/placement_order.h"
 #include "model/placement_search.h"
 #include "model/query.h"
 
@@ -21,7 +22,7 @@
 #define MAX_MESSAGE_BYTES ((size_t)8 << 10)
 
 typedef struct placer {
-    const onnxd_graph *graph;
+    onnxd_graph *graph;
     onnxd_ep *const *eps;
     size_t ep_count;
     const onnxd_placement_options *options;
@@ -189,6 +190,83 @@ static onnxd_status *check_possible(const placer *p)
     return status;
 }
 
+/* ---- the order of the nodes ---------------------------------------------------------------- */
+
+static bool has_subgraphs(const onnxd_graph *graph)
+{
+    for (onnxd_node_id n = 0; n < graph->node_count; n++)
+        for (uint32_t a = 0; a < graph->nodes[n].attribute_count; a++)
+            if (graph->nodes[n].attributes[a].kind == ONNXD_ATTRIBUTE_GRAPH ||
+                graph->nodes[n].attributes[a].kind == ONNXD_ATTRIBUTE_GRAPHS)
+                return true;
+    return false;
+}
+
+static void list_sets(const placer *p, onnxd_ep_set *sets)
+{
+    for (onnxd_node_id n = 0; n < p->graph->node_count; n++) {
+        sets[n] = 0;
+        for (size_t ep = 0; ep < p->ep_count; ep++)
+            if (p->costs_us[(size_t)n * p->ep_count + ep] < INFINITY)
+                sets[n] |= (onnxd_ep_set)1 << ep;
+        if (p->placement->nodes[n].is_free)
+            sets[n] = ONNXD_EP_SET_ANY;
+    }
+}
+
+/* Brings a table of `count` entries into the new order. */
+static onnxd_status *permute(void *table, size_t entry_bytes, const onnxd_node_id *order,
+                             uint32_t count)
+{
+    unsigned char *entries = table;
+    unsigned char *old = onnxd_alloc_zero(count, entry_bytes);
+    if (old == NULL)
+        return onnxd_error_out_of_memory("the order of nodes", count * entry_bytes, UINT64_MAX);
+    memcpy(old, entries, count * entry_bytes);
+    for (uint32_t i = 0; i < count; i++)
+        memcpy(entries + i * entry_bytes, old + order[i] * entry_bytes, entry_bytes);
+    onnxd_free(old);
+    return NULL;
+}
+
+/* The graph last: on failure the tables go, the graph stays. */
+static onnxd_status *apply_order(placer *p, const onnxd_node_id *order)
+{
+    const uint32_t count = p->graph->node_count;
+    onnxd_placement *placement = p->placement;
+    ONNXD_TRY(permute(placement->nodes, sizeof(placement->nodes[0]), order, count));
+    ONNXD_TRY(
+        permute(placement->matches, p->ep_count * sizeof(placement->matches[0]), order, count));
+    ONNXD_TRY(permute(p->costs_us, p->ep_count * sizeof(p->costs_us[0]), order, count));
+    ONNXD_TRY(permute(p->usage.roles, sizeof(p->usage.roles[0]), order, count));
+    return onnxd_placement_renumber(p->graph, order);
+}
+
+/* A subgraph reads values by name, which the order does not see. */
+static onnxd_status *order_nodes(placer *p)
+{
+    const uint32_t count = p->graph->node_count;
+    onnxd_status *status = NULL;
+    if (count == 0 || p->ep_count < 2 || p->ep_count > ONNXD_EP_SET_MAX || has_subgraphs(p->graph))
+        return NULL;
+    onnxd_ep_set *sets = onnxd_alloc_zero(count, sizeof(sets[0]));
+    onnxd_node_id *order = onnxd_alloc_zero(count, sizeof(order[0]));
+    if (sets == NULL || order == NULL) {
+        status =
+            onnxd_error_out_of_memory("the order of nodes", count * sizeof(sets[0]), UINT64_MAX);
+        goto done;
+    }
+    list_sets(p, sets);
+    status = onnxd_placement_order(p->graph, sets, order);
+    if (status != NULL)
+        goto done;
+    status = apply_order(p, order);
+done:
+    onnxd_free(sets);
+    onnxd_free(order);
+    return status;
+}
+
 /* ---- the result ---------------------------------------------------------------------------- */
 
 static onnxd_status *write_result(placer *p)
@@ -255,6 +333,7 @@ static onnxd_status *place(placer *p)
     ask_all(p);
     ONNXD_TRY(apply_claims(p));
     ONNXD_TRY(check_possible(p));
+    ONNXD_TRY(order_nodes(p));
     const onnxd_placement_problem problem = {
         .graph = p->graph,
         .usage = &p->usage,
@@ -267,7 +346,7 @@ static onnxd_status *place(placer *p)
     return write_result(p);
 }
 
-onnxd_status *onnxd_place(const onnxd_graph *graph, onnxd_ep *const *eps, size_t ep_count,
+onnxd_status *onnxd_place(onnxd_graph *graph, onnxd_ep *const *eps, size_t ep_count,
                           const onnxd_placement_options *options, onnxd_placement *out_placement)
 {
     onnxd_placement placement = {.nodes = NULL};

@@ -4,13 +4,15 @@
  * Along the topological order a dynamic program picks the instance of every node so that the sum of
  * node costs, launch costs and transfers between instances is least; a change of instance costs a
  * stage, so nodes do not hop for nothing. Runs of equal choice are the partitions: intervals of a
- * topological order are convex, so no partition waits for itself through another.
+ * topological order are convex, so no partition waits for itself through another. Before that the
+ * nodes are brought into an order (model/placement_order.h) that keeps together what the same
+ * instances can run, or interleaved branches would be a partition per node.
  * O((nodes + inputs) x instances^2), deterministic (ties go to the instance listed first).
  *
  * The instances are asked with nominal types (model/nominal.h): extents that only a request tells
  * count as 1.
  *
- * Threads: any; it only reads the graph and asks the instances.
+ * Threads: any, while no other uses the graph.
  */
 #ifndef ONNXD_MODEL_PLACEMENT_H
 #define ONNXD_MODEL_PLACEMENT_H
@@ -59,10 +61,10 @@ typedef struct onnxd_placement_options {
     const bool *is_left_out;      /* [ep_count]: instances that get nothing; NULL: none */
 } onnxd_placement_options;
 
-/* Errors: NO_EP_FOR_OP naming each operator nobody runs and every instance's reason;
- * OUT_OF_MEMORY. */
-ONNXD_NODISCARD onnxd_status *onnxd_place(const onnxd_graph *graph, onnxd_ep *const *eps,
-                                          size_t ep_count, const onnxd_placement_options *options,
+/* Renumbers the graph's nodes; the placement holds for the new numbers. Errors: NO_EP_FOR_OP naming
+ * each operator nobody runs and every instance's reason; OUT_OF_MEMORY. */
+ONNXD_NODISCARD onnxd_status *onnxd_place(onnxd_graph *graph, onnxd_ep *const *eps, size_t ep_count,
+                                          const onnxd_placement_options *options,
                                           onnxd_placement *out_placement);
 /* Ends a placement made by onnxd_place(); a zeroed one is fine. */
 void onnxd_placement_deinit(onnxd_placement *placement);

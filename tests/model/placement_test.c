@@ -216,6 +216,102 @@ Test(placement, an_empty_graph_has_no_partitions)
     close_all(eps, 1);
 }
 
+static void check_partitions(const onnxd_graph *graph, const onnxd_placement *placement)
+{
+    uint32_t next = 0;
+    for (uint32_t p = 0; p < placement->partition_count; p++) {
+        const onnxd_partition *partition = &placement->partitions[p];
+        cr_assert_eq(partition->first_node, next);
+        cr_assert_geq(partition->last_node, partition->first_node);
+        for (uint32_t n = partition->first_node; n <= partition->last_node; n++)
+            cr_assert_eq(placement->nodes[n].ep, partition->ep);
+        next = partition->last_node + 1;
+    }
+    cr_assert_eq(next, graph->node_count);
+}
+
+/* Two chains from one input, node by node in turn, and a node that joins them. */
+static onnxd_graph *make_branches(uint32_t length)
+{
+    static onnxd_value_id outputs[1];
+    onnxd_graph *graph = graph_create();
+    onnxd_value_id a = add_value(graph, "x"), b = a;
+    graph->values[a].is_input = true;
+    for (uint32_t i = 0; i < length; i++) {
+        a = add_node(graph, "Op", a, ONNXD_NONE);
+        b = add_node(graph, "Odd", b, ONNXD_NONE);
+    }
+    outputs[0] = add_node(graph, "Op", a, b);
+    graph->values[outputs[0]].is_output = true;
+    graph->outputs = outputs;
+    graph->output_count = 1;
+    return graph;
+}
+
+static bool is_named(const onnxd_graph *graph, onnxd_node_id node, uint32_t number)
+{
+    char name[32];
+    snprintf(name, sizeof(name), "n%u", number);
+    return strcmp(graph->nodes[node].name, name) == 0;
+}
+
+Test(placement, interleaved_branches_are_few_partitions)
+{
+    fake_ep_settings device = fast_device;
+    device.unsupported_op = "Odd";
+    onnxd_ep *eps[] = {fake_ep_open(0, &slow_host), fake_ep_open(1, &device)};
+    onnxd_graph *graph = make_branches(50);
+    onnxd_placement placement;
+    ok(onnxd_place(graph, eps, 2, &defaults, &placement));
+    ok(onnxd_graph_verify(graph));
+    cr_expect_leq(placement.partition_count, 3);
+    cr_expect_geq(placement.partition_count, 2);
+    check_partitions(graph, &placement);
+    for (uint32_t i = 0; i < 50; i++) {
+        cr_assert(is_named(graph, i, 2 * i), "node %u is %s", i, graph->nodes[i].name);
+        cr_assert_eq(placement.nodes[i].ep, 1);
+        cr_assert(is_named(graph, 50 + i, 2 * i + 1));
+        cr_assert_eq(placement.nodes[50 + i].ep, 0);
+        cr_assert_str_eq(placement.matches[(50 + i) * 2 + 1].reason, "fake cannot");
+    }
+    onnxd_placement_deinit(&placement);
+    onnxd_graph_destroy(graph);
+    close_all(eps, 2);
+}
+
+Test(placement, the_order_of_the_file_stays_where_it_does_not_matter)
+{
+    onnxd_ep *eps[] = {fake_ep_open(0, &slow_host), fake_ep_open(1, &fast_device)};
+    for (size_t count = 1; count <= 2; count++) {
+        onnxd_graph *graph = make_branches(20);
+        onnxd_placement placement;
+        ok(onnxd_place(graph, eps, count, &defaults, &placement));
+        for (uint32_t n = 0; n < graph->node_count; n++)
+            cr_assert(is_named(graph, n, n));
+        onnxd_placement_deinit(&placement);
+        onnxd_graph_destroy(graph);
+    }
+    close_all(eps, 2);
+}
+
+Test(placement, claimed_branches_are_few_partitions)
+{
+    fake_ep_settings claimer = {.node_us = 200, .claimed_op = "Odd"};
+    onnxd_ep *eps[] = {fake_ep_open(0, &slow_host), fake_ep_open(1, &claimer)};
+    onnxd_graph *graph = make_branches(20);
+    onnxd_placement placement;
+    ok(onnxd_place(graph, eps, 2, &defaults, &placement));
+    cr_expect_leq(placement.partition_count, 3);
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        const bool is_odd = strcmp(graph->nodes[n].op_type, "Odd") == 0;
+        cr_assert_eq(placement.nodes[n].is_claimed, is_odd);
+        cr_assert_eq(placement.nodes[n].ep, is_odd ? 1 : 0);
+    }
+    onnxd_placement_deinit(&placement);
+    onnxd_graph_destroy(graph);
+    close_all(eps, 2);
+}
+
 /* A pseudo-random graph in which nodes read what was made up to 200 nodes before. */
 static onnxd_graph *make_large(uint32_t count)
 {
@@ -234,20 +330,6 @@ static onnxd_graph *make_large(uint32_t count)
     graph->outputs = outputs;
     graph->output_count = 1;
     return graph;
-}
-
-static void check_partitions(const onnxd_graph *graph, const onnxd_placement *placement)
-{
-    uint32_t next = 0;
-    for (uint32_t p = 0; p < placement->partition_count; p++) {
-        const onnxd_partition *partition = &placement->partitions[p];
-        cr_assert_eq(partition->first_node, next);
-        cr_assert_geq(partition->last_node, partition->first_node);
-        for (uint32_t n = partition->first_node; n <= partition->last_node; n++)
-            cr_assert_eq(placement->nodes[n].ep, partition->ep);
-        next = partition->last_node + 1;
-    }
-    cr_assert_eq(next, graph->node_count);
 }
 
 Test(placement, large_graphs_are_placed_alike_every_time_in_convex_partitions)
