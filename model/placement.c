@@ -342,7 +342,7 @@ static onnxd_status *place(placer *p)
         .ep_count = p->ep_count,
         .costs_us = p->costs_us,
     };
-    ONNXD_TRY(onnxd_placement_search(&problem, p->choices));
+    ONNXD_TRY(onnxd_placement_search(&problem, p->choices, &p->placement->search_steps));
     return write_result(p);
 }
 

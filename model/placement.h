@@ -53,6 +53,7 @@ typedef struct onnxd_placement {
     uint32_t partition_count;
     onnxd_placement_match *matches; /* [node_count * ep_count]: node-major, for inspection */
     bool is_nominal;                /* costs are for nominal types, not those of every request */
+    uint64_t search_steps;          /* what finding it took */
     onnxd_arena reasons;
 } onnxd_placement;
 

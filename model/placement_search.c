@@ -25,6 +25,7 @@ typedef struct search {
     /* Readers of each value in graph order: readers[first_reader[v] ...], of which seen[v] come
      * before the node in hand. */
     uint32_t *first_reader, *readers, *seen;
+    uint64_t *steps;
 } search;
 
 bool onnxd_placement_reads(const onnxd_graph *graph, const onnxd_usage *usage, onnxd_node_id node,
@@ -65,6 +66,7 @@ static double copy_us(const onnxd_ep_info *info, double bytes)
 static uint32_t choice_at(const search *s, uint32_t node, uint32_t ep, uint32_t wanted)
 {
     for (uint32_t i = 0; i < MAX_RUNS_BACK; i++) {
+        ++*s->steps;
         const uint32_t start = s->run_start[(size_t)node * s->ep_count + ep];
         if (start <= wanted || start == 0)
             break;
@@ -86,6 +88,7 @@ static arrivals find_arrivals(const search *s, onnxd_value_id value, uint32_t la
     const uint32_t seen = s->seen[value];
     const uint32_t back = seen < MAX_READERS_BACK ? seen : MAX_READERS_BACK;
     for (uint32_t i = seen - back; i < seen; i++) {
+        ++*s->steps;
         const uint32_t reader = s->readers[s->first_reader[value] + i];
         const uint32_t space = s->spaces[choice_at(s, last_node, last_ep, reader)];
         found.in_space |= space == to_space;
@@ -169,6 +172,7 @@ static void relax(search *s, onnxd_node_id node, uint32_t ep)
     uint32_t best_ep = 0;
     if (s->problem->costs_us[at] < INFINITY) {
         for (uint32_t last = 0; last < s->ep_count; last++) {
+            ++*s->steps;
             if (s->best_us[before + last] == INFINITY)
                 continue;
             const double cost_us = s->best_us[before + last] +
@@ -278,12 +282,18 @@ static bool search_init(search *s)
     return list_readers(s);
 }
 
-onnxd_status *onnxd_placement_search(const onnxd_placement_problem *problem, uint32_t *choices)
+onnxd_status *onnxd_placement_search(const onnxd_placement_problem *problem, uint32_t *choices,
+                                     uint64_t *out_steps)
 {
-    search s = {
-        .problem = problem, .graph = problem->graph, .ep_count = (uint32_t)problem->ep_count};
-    if (problem->graph->node_count == 0)
+    uint64_t steps = 0;
+    search s = {.problem = problem,
+                .graph = problem->graph,
+                .ep_count = (uint32_t)problem->ep_count,
+                .steps = &steps};
+    if (problem->graph->node_count == 0) {
+        *out_steps = 0;
         return NULL;
+    }
     if (!search_init(&s)) {
         search_deinit(&s);
         return onnxd_error_out_of_memory(
@@ -299,5 +309,6 @@ onnxd_status *onnxd_placement_search(const onnxd_placement_problem *problem, uin
     }
     trace_back(&s, choices);
     search_deinit(&s);
+    *out_steps = steps;
     return NULL;
 }

@@ -18,10 +18,11 @@ typedef struct onnxd_placement_problem {
     const double *costs_us; /* [node_count * ep_count], node-major; INFINITY: not possible */
 } onnxd_placement_problem;
 
-/* Every node has an instance of finite cost. `choices` has node_count entries.
- * Errors: OUT_OF_MEMORY. */
+/* Every node has an instance of finite cost. `choices` has node_count entries. *out_steps: how
+ * often the search looked at a choice, a run or a reader before the one in hand, which grows with
+ * the nodes and inputs. Errors: OUT_OF_MEMORY. */
 ONNXD_NODISCARD onnxd_status *onnxd_placement_search(const onnxd_placement_problem *problem,
-                                                     uint32_t *choices);
+                                                     uint32_t *choices, uint64_t *out_steps);
 
 /* Inputs of a node that are read at run time and are no constants; views read input 0 alone. */
 bool onnxd_placement_reads(const onnxd_graph *graph, const onnxd_usage *usage, onnxd_node_id node,
