@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/number.h"
 #include "daemon/model_io.h"
 
 #define SHOWN_ELEMENTS 5
@@ -66,18 +65,107 @@ static bool same_bytes(const onnxd_tensor_view *a, const onnxd_tensor_view *b, s
            is_float8_nan(b->dtype, (uint8_t)right[index]);
 }
 
+static void take_difference(onnxd_comparison *out, double difference, double expected)
+{
+    double relative = difference > 0 ? difference / fabs(expected) : 0;
+    out->greatest_absolute = fmax(out->greatest_absolute, difference);
+    out->greatest_relative = fmax(out->greatest_relative, isnan(relative) ? INFINITY : relative);
+}
+
 static bool floats_equal(double actual, double expected, double rtol, double atol,
                          onnxd_comparison *out)
 {
+    bool is_equal;
     if (isnan(actual) || isnan(expected))
-        return isnan(actual) && isnan(expected);
-    if (isinf(actual) || isinf(expected))
-        return isinf(actual) && isinf(expected) && signbit(actual) == signbit(expected);
-    double difference = fabs(actual - expected);
-    double relative = difference > 0 ? difference / fabs(expected) : 0;
-    out->greatest_absolute = fmax(out->greatest_absolute, difference);
-    out->greatest_relative = fmax(out->greatest_relative, relative);
-    return difference <= atol + rtol * fabs(expected);
+        is_equal = isnan(actual) && isnan(expected);
+    else if (isinf(actual) || isinf(expected))
+        is_equal = isinf(actual) && isinf(expected) && signbit(actual) == signbit(expected);
+    else {
+        double difference = fabs(actual - expected);
+        take_difference(out, difference, expected);
+        return difference <= atol + rtol * fabs(expected);
+    }
+    if (!is_equal)
+        take_difference(out, INFINITY, expected);
+    return is_equal;
+}
+
+/* An integer as its magnitude and sign, so that differences of 64-bit values come out exact. */
+typedef struct integer {
+    uint64_t magnitude;
+    bool is_negative;
+} integer;
+
+static integer signed_integer(int64_t value)
+{
+    return (integer){value < 0 ? 0 - (uint64_t)value : (uint64_t)value, value < 0};
+}
+
+static integer unsigned_integer(uint64_t value)
+{
+    return (integer){value, false};
+}
+
+/* Types that are compared as integers, each with its C type and how it becomes an `integer`. */
+#define INTEGERS(X)                                                                                \
+    X(INT8, int8_t, signed_integer)                                                                \
+    X(INT16, int16_t, signed_integer)                                                              \
+    X(INT32, int32_t, signed_integer)                                                              \
+    X(INT64, int64_t, signed_integer)                                                              \
+    X(UINT8, uint8_t, unsigned_integer)                                                            \
+    X(UINT16, uint16_t, unsigned_integer)                                                          \
+    X(UINT32, uint32_t, unsigned_integer)                                                          \
+    X(UINT64, uint64_t, unsigned_integer)                                                          \
+    X(BOOL, uint8_t, unsigned_integer)
+
+static bool is_integer(onnxd_dtype dtype)
+{
+    switch ((int)dtype) {
+#define CASE(id, type, make) case ONNXD_##id:
+        INTEGERS(CASE)
+#undef CASE
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool integer_at(const onnxd_tensor_view *view, size_t index, integer *out)
+{
+    const void *data = onnxd_tensor_view_data(view);
+    switch ((int)view->dtype) {
+#define CASE(id, type, make)                                                                       \
+    case ONNXD_##id:                                                                               \
+        *out = make(((const type *)data)[index]);                                                  \
+        return true;
+        INTEGERS(CASE)
+#undef CASE
+    default:
+        return false;
+    }
+}
+
+static void take_integers(const integer *actual, const integer *expected, onnxd_comparison *out)
+{
+    uint64_t a = actual->magnitude;
+    uint64_t b = expected->magnitude;
+    double difference;
+    if (actual->is_negative != expected->is_negative)
+        difference = (double)a + (double)b;
+    else
+        difference = (double)(a > b ? a - b : b - a);
+    take_difference(out, difference, (double)b);
+}
+
+static bool elements_equal(const onnxd_tensor_view *actual, const onnxd_tensor_view *expected,
+                           size_t index, onnxd_comparison *out)
+{
+    integer found, wanted;
+    if (same_bytes(actual, expected, index))
+        return true;
+    if (integer_at(actual, index, &found) && integer_at(expected, index, &wanted))
+        take_integers(&found, &wanted, out);
+    return false;
 }
 
 void onnxd_compare_tensors(const onnxd_tensor_view *actual, const onnxd_tensor_view *expected,
@@ -99,6 +187,7 @@ void onnxd_compare_tensors(const onnxd_tensor_view *actual, const onnxd_tensor_v
     /* elements of less than a byte are compared as the bytes that hold them */
     bool is_packed = onnxd_dtype_size(actual->dtype) == 0;
     result.count = is_packed ? 1 : onnxd_tensor_view_count(actual);
+    result.has_numbers = is_float(actual->dtype) || is_integer(actual->dtype);
     for (size_t i = 0; i < result.count; i++) {
         bool equal;
         if (is_packed)
@@ -107,7 +196,7 @@ void onnxd_compare_tensors(const onnxd_tensor_view *actual, const onnxd_tensor_v
         else if (is_float(actual->dtype))
             equal = floats_equal(float_at(actual, i), float_at(expected, i), rtol, atol, &result);
         else
-            equal = same_bytes(actual, expected, i);
+            equal = elements_equal(actual, expected, i, &result);
         if (!equal && result.different_count++ == 0)
             result.first_different = i;
     }
@@ -117,43 +206,32 @@ void onnxd_compare_tensors(const onnxd_tensor_view *actual, const onnxd_tensor_v
 
 /* ---- summary ------------------------------------------------------------------------------- */
 
-/* An integer or boolean as text; false for other types. */
-static bool format_integer(const onnxd_tensor_view *view, size_t index, char *out, size_t *length)
+static void write_bytes(const onnxd_tensor_view *view, size_t index, onnxd_strbuf *out)
 {
-    const void *data = onnxd_tensor_view_data(view);
-    switch ((int)view->dtype) {
-#define INTEGER(id, type, format)                                                                  \
-    case ONNXD_##id:                                                                               \
-        *length = format(out, ((const type *)data)[index]);                                        \
-        return true;
-        INTEGER(INT8, int8_t, onnxd_format_i64)
-        INTEGER(INT16, int16_t, onnxd_format_i64)
-        INTEGER(INT32, int32_t, onnxd_format_i64)
-        INTEGER(INT64, int64_t, onnxd_format_i64)
-        INTEGER(UINT8, uint8_t, onnxd_format_u64)
-        INTEGER(UINT16, uint16_t, onnxd_format_u64)
-        INTEGER(UINT32, uint32_t, onnxd_format_u64)
-        INTEGER(UINT64, uint64_t, onnxd_format_u64)
-        INTEGER(BOOL, uint8_t, onnxd_format_u64)
-#undef INTEGER
-    default:
-        return false;
+    size_t size = onnxd_dtype_size(view->dtype);
+    const uint8_t *bytes = (const uint8_t *)onnxd_tensor_view_data(view) + index * size;
+    if (size == 0) { /* several elements to the byte */
+        onnxd_strbuf_puts(out, "?");
+        return;
     }
+    onnxd_strbuf_puts(out, "0x");
+    for (size_t i = size; i > 0; i--)
+        onnxd_strbuf_printf(out, "%02x", bytes[i - 1]);
 }
 
-static void write_element(const onnxd_tensor_view *view, size_t index, onnxd_strbuf *out)
+void onnxd_write_element(const onnxd_tensor_view *view, size_t index, onnxd_strbuf *out)
 {
-    char number[ONNXD_NUMBER_TEXT];
-    size_t length;
+    integer number;
     if (is_float(view->dtype)) {
         onnxd_strbuf_printf(out, "%.6g", float_at(view, index));
-    } else if (format_integer(view, index, number, &length)) {
-        onnxd_strbuf_append(out, number, length);
+    } else if (integer_at(view, index, &number)) {
+        onnxd_strbuf_printf(out, "%s%llu", number.is_negative ? "-" : "",
+                            (unsigned long long)number.magnitude);
     } else if (view->dtype == ONNXD_STRING) {
         const onnxd_string *text = (const onnxd_string *)onnxd_tensor_view_data(view) + index;
         onnxd_strbuf_json_string(out, text->data != NULL ? text->data : "", text->size);
     } else {
-        onnxd_strbuf_puts(out, "?");
+        write_bytes(view, index, out);
     }
 }
 
@@ -182,7 +260,7 @@ void onnxd_summarize_tensor(const onnxd_tensor_view *view, onnxd_strbuf *out)
                         onnxd_shape_format(&view->shape, shape, sizeof(shape)));
     for (size_t i = 0; i < count && i < SHOWN_ELEMENTS; i++) {
         onnxd_strbuf_puts(out, i == 0 ? " " : ", ");
-        write_element(view, i, out);
+        onnxd_write_element(view, i, out);
     }
     if (count > SHOWN_ELEMENTS)
         onnxd_strbuf_puts(out, ", ...");

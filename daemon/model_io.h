@@ -71,7 +71,9 @@ typedef struct onnxd_comparison {
     bool is_equal;
     size_t count, different_count;
     size_t first_different; /* index of an element */
+    /* Of numbers; infinite where one side alone is infinite or NaN. */
     double greatest_absolute, greatest_relative;
+    bool has_numbers; /* the elements are numbers, so the greatest differences say something */
     char reason[160]; /* of a difference in type or shape; "" otherwise */
 } onnxd_comparison;
 
@@ -79,6 +81,10 @@ typedef struct onnxd_comparison {
  */
 void onnxd_compare_tensors(const onnxd_tensor_view *actual, const onnxd_tensor_view *expected,
                            double rtol, double atol, onnxd_comparison *out);
+
+/* One element as text: a number, a quoted string, or the hexadecimal digits of a type that has no
+ * other form here. */
+void onnxd_write_element(const onnxd_tensor_view *view, size_t index, onnxd_strbuf *out);
 
 /* "[1,10] FP32: 0.1, 0.2, ... (least, mean, greatest)" */
 void onnxd_summarize_tensor(const onnxd_tensor_view *view, onnxd_strbuf *out);

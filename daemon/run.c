@@ -49,20 +49,42 @@ static onnxd_status *save_outputs(runner *r, const onnxd_tensor_view *outputs)
 
 /* ---- test data ----------------------------------------------------------------------------- */
 
-static void report_comparison(runner *r, const char *folder, uint32_t output,
-                              const onnxd_comparison *result)
+static void print_elements(const onnxd_tensor_view *actual, const onnxd_tensor_view *expected,
+                           size_t index)
 {
-    const char *name = onnxd_model_output(r->session.model, output)->name;
-    printf("%s: output '%s': ", folder, name);
-    if (result->is_equal)
+    onnxd_strbuf text;
+    onnxd_strbuf_init(&text, 65536);
+    onnxd_strbuf_puts(&text, "found ");
+    onnxd_write_element(actual, index, &text);
+    onnxd_strbuf_puts(&text, ", expected ");
+    onnxd_write_element(expected, index, &text);
+    printf(": %s", text.failed || text.data == NULL ? "too long to show" : text.data);
+    onnxd_strbuf_deinit(&text);
+}
+
+static void compare_output(runner *r, const char *folder, uint32_t output,
+                           const onnxd_tensor_view *actual, const onnxd_tensor_view *expected)
+{
+    onnxd_comparison result;
+    onnxd_compare_tensors(actual, expected, r->config->run_rtol, r->config->run_atol, &result);
+    printf("%s: output '%s': ", folder, onnxd_model_output(r->session.model, output)->name);
+    if (result.is_equal) {
         printf("equal");
-    else if (result->reason[0] != '\0')
-        printf("%s", result->reason);
-    else
-        printf("%zu of %zu elements differ, the first at %zu", result->different_count,
-               result->count, result->first_different);
-    printf(", greatest difference %.3g absolute, %.3g relative\n", result->greatest_absolute,
-           result->greatest_relative);
+        r->equal_count++;
+    } else {
+        r->different_count++;
+    }
+    if (result.reason[0] != '\0') {
+        printf("%s", result.reason);
+    } else if (!result.is_equal) {
+        printf("%zu of %zu elements differ, the first at %zu", result.different_count, result.count,
+               result.first_different);
+        print_elements(actual, expected, result.first_different);
+    }
+    if (result.has_numbers)
+        printf(", greatest difference %.3g absolute, %.3g relative", result.greatest_absolute,
+               result.greatest_relative);
+    printf("\n");
 }
 
 /* Types of test data against the signature, so that a wrong folder is named as such. */
@@ -101,16 +123,8 @@ static onnxd_status *run_data_set(runner *r, const char *folder)
     status = execute(r, &inputs, &plan, &run);
     if (status != NULL)
         goto done;
-    for (uint32_t i = 0; i < expected.count; i++) {
-        onnxd_comparison result;
-        onnxd_compare_tensors(&onnxd_run_outputs(run)[i], &expected.views[i], r->config->run_rtol,
-                              r->config->run_atol, &result);
-        report_comparison(r, folder, i, &result);
-        if (result.is_equal)
-            r->equal_count++;
-        else
-            r->different_count++;
-    }
+    for (uint32_t i = 0; i < expected.count; i++)
+        compare_output(r, folder, i, &onnxd_run_outputs(run)[i], &expected.views[i]);
     status = save_outputs(r, onnxd_run_outputs(run));
 done:
     if (run != NULL)

@@ -89,6 +89,68 @@ Test(compare, integers_and_strings_are_exact)
     cr_assert_not(result.is_equal);
 }
 
+/* The greatest difference is that of the numbers, also where doubles could not tell them apart. */
+Test(compare, integers_have_a_greatest_difference)
+{
+    int64_t count = 3;
+    onnxd_shape shape = onnxd_shape_from(1, &count);
+    int64_t a[] = {7, INT64_MAX, -4}, b[] = {7, INT64_MAX - 3, 6};
+    uint8_t x[] = {1, 255, 3}, y[] = {1, 5, 3};
+    onnxd_comparison result;
+    onnxd_tensor_view left = onnxd_tensor_view_of(a, ONNXD_INT64, &shape);
+    onnxd_tensor_view right = onnxd_tensor_view_of(b, ONNXD_INT64, &shape);
+    onnxd_compare_tensors(&left, &right, 1, 1, &result);
+    cr_assert(result.has_numbers);
+    cr_assert_eq(result.different_count, 2);
+    cr_assert_eq(result.first_different, 1);
+    cr_assert_float_eq(result.greatest_absolute, 10, 1e-9);
+    cr_assert_float_eq(result.greatest_relative, 10.0 / 6, 1e-9);
+    left = onnxd_tensor_view_of(x, ONNXD_UINT8, &shape);
+    right = onnxd_tensor_view_of(y, ONNXD_UINT8, &shape);
+    onnxd_compare_tensors(&left, &right, 1, 1, &result);
+    cr_assert_float_eq(result.greatest_absolute, 250, 1e-9);
+    cr_assert_float_eq(result.greatest_relative, 50, 1e-9);
+}
+
+Test(compare, one_nan_or_infinity_is_an_infinite_difference)
+{
+    static const float pairs[][2] = {{NAN, 1}, {1, NAN}, {INFINITY, 1}, {1, -INFINITY}};
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+        onnxd_comparison result = compare_floats(pairs[i][0], pairs[i][1]);
+        cr_expect(isinf(result.greatest_absolute) && isinf(result.greatest_relative), "%zu", i);
+    }
+    cr_expect_eq(compare_floats(NAN, NAN).greatest_absolute, 0);
+}
+
+static void expect_element(const onnxd_tensor_view *view, size_t index, const char *expected)
+{
+    onnxd_strbuf text;
+    onnxd_strbuf_init(&text, 4096);
+    onnxd_write_element(view, index, &text);
+    cr_expect_str_eq(text.data, expected);
+    onnxd_strbuf_deinit(&text);
+}
+
+Test(compare, elements_are_written_as_what_they_are)
+{
+    int64_t count = 2;
+    onnxd_shape shape = onnxd_shape_from(1, &count);
+    int64_t integers[] = {INT64_MIN, 5};
+    uint64_t large[] = {UINT64_MAX, 0};
+    uint8_t float8[] = {0x7e, 0x01};
+    onnxd_string strings[] = {{"a\"b", 3}, {NULL, 0}};
+    onnxd_tensor_view view = onnxd_tensor_view_of(integers, ONNXD_INT64, &shape);
+    expect_element(&view, 0, "-9223372036854775808");
+    expect_element(&view, 1, "5");
+    view = onnxd_tensor_view_of(large, ONNXD_UINT64, &shape);
+    expect_element(&view, 0, "18446744073709551615");
+    view = onnxd_tensor_view_of(float8, ONNXD_FLOAT8E5M2, &shape);
+    expect_element(&view, 1, "0x01");
+    view = onnxd_tensor_view_of(strings, ONNXD_STRING, &shape);
+    expect_element(&view, 0, "\"a\\\"b\"");
+    expect_element(&view, 1, "\"\"");
+}
+
 Test(compare, a_float8_nan_equals_any_nan_of_its_type)
 {
     static const struct {

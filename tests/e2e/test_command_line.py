@@ -2,7 +2,10 @@
 
 import json
 
+import numpy
+import onnx
 import pytest
+from onnx import helper, numpy_helper
 
 import support
 
@@ -36,6 +39,23 @@ def test_run_reports_a_missing_model(tmp_path):
     result = support.run_onnxd("run", tmp_path / "nosuch.onnx", check=False)
     assert result.returncode == 1
     assert "nosuch.onnx" in result.stderr
+
+
+def test_run_tells_how_integers_differ(tmp_path):
+    values = [helper.make_tensor_value_info(name, onnx.TensorProto.INT64, [3]) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g", values[:1],
+                              values[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, tmp_path / "model.onnx")
+    data = tmp_path / "test_data_set_0"
+    data.mkdir()
+    for name, array in (("input_0", [1, 20, -3]), ("output_0", [1, 25, -13])):
+        tensor = numpy_helper.from_array(numpy.array(array, dtype=numpy.int64), name)
+        (data / f"{name}.pb").write_bytes(tensor.SerializeToString())
+    result = support.run_onnxd("run", tmp_path / "model.onnx", "--data", tmp_path, check=False)
+    assert result.returncode == 1
+    assert ("2 of 3 elements differ, the first at 1: found 20, expected 25, "
+            "greatest difference 10 absolute, 0.769 relative") in result.stdout
 
 
 def test_bench_prints_json(digits_path):
