@@ -7,7 +7,7 @@
 #include "graph/internal.h"
 
 /* Operators whose work can exceed the elements that they read and write; it is then bounded by the
- * product of both. */
+ * product of both: windows step through no more taps than the input has elements. */
 static const char *const superlinear[] = {
     "Attention",
     "AveragePool",
@@ -20,6 +20,7 @@ static const char *const superlinear[] = {
     "GRU",
     "Gemm",
     "GridSample",
+    "LRN",
     "LSTM",
     "LpPool",
     "MatMul",

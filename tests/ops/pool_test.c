@@ -1,0 +1,43 @@
+/* Windows: how many taps a call may cost, and what NaN does to a maximum. */
+#include <criterion/criterion.h>
+
+#include "tests/ops/op_text.h"
+
+/* A kernel of 2^31 - 1 meets four elements; a call that visits its other taps runs for hours. */
+Test(pool, huge_kernels, .timeout = 120)
+{
+    static const op_text calls[] = {
+        {"MaxPool", 12, "auto_pad='SAME_UPPER' kernel_shape=[2147483647]", "float[1,1,4]{1,4,2,3}",
+         "float[1,1,4]{4,4,4,4}"},
+        {"MaxPool:2", 12, "auto_pad='SAME_UPPER' kernel_shape=[2147483647]",
+         "float[1,1,4]{1,4,2,3}", "float[1,1,4]{4,4,4,4}; int64[1,1,4]{1,1,1,1}"},
+        {"MaxPool", 12,
+         "auto_pad='SAME_LOWER' kernel_shape=[2147483647,2147483647] dilations=[1,2]",
+         "int8[1,1,2,4]{1,4,2,3,9,5,8,6}", "int8[1,1,2,4]{9,6,9,6,9,6,9,6}"},
+        {"MaxPool", 12,
+         "kernel_shape=[2147483647] strides=[2147483647] pads=[2147483646,2147483646]",
+         "uint8[1,1,4]{1,4,2,3}", "uint8[1,1,2]{1,4}"},
+        {"AveragePool", 19, "auto_pad='SAME_UPPER' kernel_shape=[2147483647]",
+         "float[1,1,4]{1,4,2,5}", "float[1,1,4]{3,3,3,3}"},
+        {"AveragePool", 19, "auto_pad='SAME_UPPER' kernel_shape=[2147483647,2147483647,2147483647]",
+         "double[1,1,2,1,2]{1,4,2,5}", "double[1,1,2,1,2]{3,3,3,3}"},
+    };
+    EXPECT_EVALUATED(calls);
+}
+
+/* More taps than outputs and fewer take different ways to one result. */
+Test(pool, kernels_wider_than_the_output)
+{
+    static const op_text calls[] = {
+        {"MaxPool", 12, "kernel_shape=[3]", "float[1,1,4]{1,4,2,3}", "float[1,1,2]{4,4}"},
+        {"MaxPool", 12, "kernel_shape=[3] dilations=[2] pads=[2,0]", "float[1,1,5]{5,1,4,2,3}",
+         "float[1,1,3]{5,2,5}"},
+        {"MaxPool", 12, "kernel_shape=[2] strides=[1]", "float[1,1,4]{1,4,2,3}",
+         "float[1,1,3]{4,4,3}"},
+        {"AveragePool", 19, "kernel_shape=[3]", "float[1,1,4]{1,4,1,7}", "float[1,1,2]{2,4}"},
+        {"AveragePool", 19, "kernel_shape=[2]", "float[1,1,4]{1,3,1,7}", "float[1,1,3]{2,2,4}"},
+        {"AveragePool", 19, "kernel_shape=[3] pads=[1,0] count_include_pad=1",
+         "float[1,1,3]{3,6,9}", "float[1,1,2]{3,6}"},
+    };
+    EXPECT_EVALUATED(calls);
+}
