@@ -1,41 +1,16 @@
 #include <inttypes.h>
 
+#include "graph/print.h"
 #include "model/internal.h"
 
 /* ---- signature ----------------------------------------------------------------------------- */
-
-static void describe_dim(const onnxd_graph *graph, int64_t dim, onnxd_strbuf *out)
-{
-    if (onnxd_dim_is_static(dim))
-        onnxd_strbuf_printf(out, "%" PRId64, dim);
-    else if (onnxd_dim_is_symbol(dim) && ONNXD_DIM_SYMBOL(dim) < graph->symbol_count)
-        onnxd_strbuf_puts(out, graph->symbols[ONNXD_DIM_SYMBOL(dim)]);
-    else
-        onnxd_strbuf_puts(out, "?");
-}
-
-static void describe_type(const onnxd_graph *graph, const onnxd_tensor_type *type,
-                          onnxd_strbuf *out)
-{
-    onnxd_strbuf_puts(out, onnxd_dtype_name(type->dtype));
-    if (type->shape.rank == ONNXD_RANK_UNKNOWN) {
-        onnxd_strbuf_puts(out, "[?]*");
-        return;
-    }
-    onnxd_strbuf_puts(out, "[");
-    for (int32_t i = 0; i < type->shape.rank; i++) {
-        onnxd_strbuf_puts(out, i == 0 ? "" : ",");
-        describe_dim(graph, type->shape.dims[i], out);
-    }
-    onnxd_strbuf_puts(out, "]");
-}
 
 static void describe_ports(const onnxd_model *model, const char *what,
                            const onnxd_model_port *ports, uint32_t count, onnxd_strbuf *out)
 {
     for (uint32_t i = 0; i < count; i++) {
         onnxd_strbuf_printf(out, "%s %s: ", what, ports[i].name);
-        describe_type(model->graph, &ports[i].type, out);
+        onnxd_print_type(model->graph, &ports[i].type, out);
         onnxd_strbuf_puts(out,
                           ports[i].value_decides_shapes ? " (its value decides shapes)\n" : "\n");
     }
@@ -181,13 +156,13 @@ void onnxd_plan_describe(const onnxd_plan *plan, onnxd_strbuf *out)
         describe_view(plan, plan->first_output_view + i, model->graph->outputs[i], out);
 }
 
-void onnxd_model_describe(const onnxd_model *model, onnxd_strbuf *out)
+void onnxd_model_describe(onnxd_model *model, onnxd_strbuf *out)
 {
     onnxd_strbuf_printf(out, "model %s version %" PRId64 "\n", model->name, model->version);
     describe_ports(model, "input", model->inputs, model->graph->input_count, out);
     describe_ports(model, "output", model->outputs, model->graph->output_count, out);
     describe_placement(model, out);
-    onnxd_plan *plan = onnxd_plan_cache_newest((onnxd_plan_cache *)(uintptr_t)&model->plans);
+    onnxd_plan *plan = onnxd_plan_cache_newest(&model->plans);
     if (plan == NULL) {
         onnxd_strbuf_puts(out, "no memory plan: the shapes of the inputs are not fixed\n");
         return;

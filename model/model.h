@@ -24,7 +24,7 @@ typedef struct onnxd_model_options {
     uint64_t max_shape_value_bytes; /* of values evaluated to find shapes; default 16 MiB */
     /* Of an input whose value decides shapes: it is part of the key of a plan. Default 64 KiB */
     uint64_t max_shape_input_bytes;
-    const char *only_ep;            /* label or name of the one provider to use; NULL: all */
+    const char *only_ep; /* label or name of the one provider to use; NULL: all */
 } onnxd_model_options;
 onnxd_model_options onnxd_model_options_default(void);
 
@@ -37,8 +37,10 @@ ONNXD_NODISCARD onnxd_status *onnxd_model_load(onnxd_runtime *runtime, const cha
                                                const onnxd_model_options *options,
                                                onnxd_model **out_model);
 onnxd_model *onnxd_model_retain(onnxd_model *model);
-/* The last release frees weights on their devices; it may block, so not on the event loop: the
- * store's loader thread holds a reference for as long as a version is published. */
+/* The last release ends the model, which frees its weights on their devices and may block. A model
+ * of a store is instead handed to the store's loader thread, which ends it, so it may be released
+ * on any thread, the event loop included; so may one of a store that is gone, but then the release
+ * ends it. */
 void onnxd_model_release(onnxd_model *model);
 
 typedef struct onnxd_model_port {
@@ -62,6 +64,6 @@ const onnxd_graph *onnxd_model_graph(const onnxd_model *model);
 /* For `onnxd inspect`: signature; per node its instance, implementation and cost, and why the
  * others declined; partitions; the memory plan of the static or given shapes. Text, deterministic.
  */
-void onnxd_model_describe(const onnxd_model *model, onnxd_strbuf *out);
+void onnxd_model_describe(onnxd_model *model, onnxd_strbuf *out);
 
 #endif
