@@ -37,10 +37,9 @@ ONNXD_NODISCARD onnxd_status *onnxd_model_load(onnxd_runtime *runtime, const cha
                                                const onnxd_model_options *options,
                                                onnxd_model **out_model);
 onnxd_model *onnxd_model_retain(onnxd_model *model);
-/* The last release ends the model, which frees its weights on their devices and may block. A model
- * of a store is instead handed to the store's loader thread, which ends it, so it may be released
- * on any thread, the event loop included; so may one of a store that is gone, but then the release
- * ends it. */
+/* The last release ends the model, which frees its weights on their devices and may block. For a
+ * model of a store that has not been stopped it only hands the model to the store's loader thread,
+ * so that any thread may release it, the event loop included. */
 void onnxd_model_release(onnxd_model *model);
 
 typedef struct onnxd_model_port {

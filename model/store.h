@@ -27,7 +27,8 @@ typedef struct onnxd_store_options {
     /* The name of a source that is a single file, instead of its stem; NULL: the stem. With several
      * such sources it is INVALID_ARGUMENT at start. */
     const char *file_model_name;
-    /* Per store, default 64; per model, the newest are kept, default 4. 0 takes the default. */
+    /* Per store, default 64: models that serve keep their place, further ones are UNAVAILABLE until
+     * there is one. Per model, the newest are kept, default 4. 0 takes the default. */
     uint32_t max_models, max_versions;
     onnxd_model_options model; /* what it points to outlives the store */
     /* Called on the loader thread after each load or unload; may only post. May be NULL. */
@@ -42,8 +43,8 @@ ONNXD_NODISCARD onnxd_status *onnxd_store_create(onnxd_runtime *runtime,
                                                  onnxd_store **out_store);
 /* Starts the loader thread and the first scan. A source that does not exist is an error at once. */
 ONNXD_NODISCARD onnxd_status *onnxd_store_start(onnxd_store *store);
-/* Scans again: new versions are loaded, vanished ones unloaded, files that changed reloaded.
- * Returns at once; the work is done by the loader thread. */
+/* Scans again: new versions are loaded, vanished ones unloaded, those whose file or external data
+ * changed reloaded. Returns at once; the work is done by the loader thread. */
 void onnxd_store_reload(onnxd_store *store);
 /* Cancels what is waiting, ends the loader thread, drops every version. Requests that still hold
  * one keep it alive. */
