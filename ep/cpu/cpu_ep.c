@@ -38,10 +38,10 @@ static onnxd_status *initialize(onnxd_ep *ep, const onnxd_ep_config *config)
 static onnxd_status *shutdown(onnxd_ep *ep)
 {
     onnxd_cpu_ep *cpu = onnxd_cpu_ep_of(ep);
-    onnxd_cpu_streams_deinit(cpu);
-    onnxd_cpu_memory_deinit(cpu);
     if (cpu->runtime != NULL)
         onnxd_cpu_runtime_close(cpu->runtime);
+    onnxd_cpu_streams_deinit(cpu);
+    onnxd_cpu_memory_deinit(cpu);
     return NULL;
 }
 
@@ -63,7 +63,8 @@ static void get_stats(const onnxd_ep *ep, onnxd_ep_stats *out_stats)
         .sync_calls = __atomic_load_n(&cpu->sync_calls, __ATOMIC_RELAXED),
     };
     if (cpu->runtime != NULL)
-        stats.kernels_enqueued = __atomic_load_n(&cpu->runtime->kernels_enqueued, __ATOMIC_RELAXED);
+        stats.kernels_enqueued = __atomic_load_n(&cpu->runtime->kernels_issued, __ATOMIC_RELAXED) -
+                                 __atomic_load_n(&cpu->runtime->kernels_refused, __ATOMIC_RELAXED);
     if (cpu->handles != NULL) {
         onnxd_handle_stats handles = onnxd_handle_table_query(cpu->handles);
         stats.allocated_bytes = handles.live_bytes;

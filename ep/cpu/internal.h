@@ -61,10 +61,13 @@ typedef struct onnxd_cpu_runtime {
     onnxd_dnnl *dnnl; /* NULL when switched off */
     int threads;
     bool uses_winograd;
-    uint64_t references;       /* atomic */
-    uint64_t kernels_enqueued; /* atomic */
-    pthread_mutex_t mutex;     /* guards all below */
-    size_t kernel_capacity;    /* of unused kernels */
+    uint64_t references; /* atomic */
+    /* Atomic. The compute stream's progress: kernels run on the thread that enqueues them, which
+     * others learn of here alone. Refused ones count as issued and completed. */
+    uint64_t kernels_issued, kernels_completed, kernels_refused;
+    bool is_open;           /* atomic; false when the instance is shut down */
+    pthread_mutex_t mutex;  /* guards all below */
+    size_t kernel_capacity; /* of unused kernels */
     size_t unused_count;
     /* Every kernel that can be found, by hash. */
     onnxd_cpu_kernel *kernels[ONNXD_CPU_KERNEL_BUCKETS];
@@ -85,7 +88,14 @@ void onnxd_cpu_runtime_add(onnxd_cpu_runtime *runtime, onnxd_cpu_kernel *kernel)
 /* Ends one hold. A kernel without constants stays for later, one with them would keep a model's
  * weights alive and ends at once. */
 void onnxd_cpu_runtime_put(onnxd_cpu_kernel *kernel);
-/* Ends all kernels that nobody uses and keeps none from here on. */
+/* Marks a kernel as running, until onnxd_cpu_runtime_end(), which is owed in any case.
+ * Errors: NOT_INITIALIZED after close. */
+ONNXD_NODISCARD onnxd_status *onnxd_cpu_runtime_begin(onnxd_cpu_runtime *runtime, const char *name);
+void onnxd_cpu_runtime_end(onnxd_cpu_runtime *runtime);
+/* Returns when the kernels that were running are done. */
+void onnxd_cpu_runtime_drain(const onnxd_cpu_runtime *runtime);
+/* Refuses kernels from here on, waits for those that run, ends all that nobody uses and keeps none.
+ */
 void onnxd_cpu_runtime_close(onnxd_cpu_runtime *runtime);
 
 /* ---- kernels --------------------------------------------------------------------------------- */
@@ -240,6 +250,9 @@ ONNXD_NODISCARD onnxd_status *onnxd_cpu_copy_async(onnxd_ep *ep, const onnxd_cop
 ONNXD_NODISCARD onnxd_status *onnxd_cpu_streams_init(onnxd_cpu_ep *cpu);
 /* Finishes what was issued. */
 void onnxd_cpu_streams_deinit(onnxd_cpu_ep *cpu);
+/* How far the stream's work that uses buffers has come. */
+uint64_t onnxd_cpu_stream_issued(const onnxd_cpu_ep *cpu, onnxd_stream stream);
+uint64_t onnxd_cpu_stream_completed(const onnxd_cpu_ep *cpu, onnxd_stream stream);
 ONNXD_NODISCARD onnxd_status *onnxd_cpu_fence_wait(onnxd_ep *ep, onnxd_fence fence,
                                                    int64_t timeout_ns);
 ONNXD_NODISCARD onnxd_status *onnxd_cpu_fence_query(onnxd_ep *ep, onnxd_fence fence,

@@ -38,8 +38,11 @@ static onnxd_status *enqueue(onnxd_kernel *base, const onnxd_kernel_args *args)
                            args->input_count, args->output_count);
     ONNXD_TRY(check_views(kernel, "input", args->inputs, kernel->inputs, args->input_count));
     ONNXD_TRY(check_views(kernel, "output", args->outputs, kernel->outputs, args->output_count));
-    __atomic_add_fetch(&kernel->runtime->kernels_enqueued, 1, __ATOMIC_RELAXED);
-    return kernel->implementation->enqueue(kernel, args);
+    onnxd_status *status = onnxd_cpu_runtime_begin(kernel->runtime, kernel->name);
+    if (ONNXD_LIKELY(status == NULL))
+        status = kernel->implementation->enqueue(kernel, args);
+    onnxd_cpu_runtime_end(kernel->runtime);
+    return status;
 }
 
 static void release(onnxd_kernel *base)

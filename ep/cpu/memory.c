@@ -45,7 +45,7 @@ static void reap(onnxd_cpu_ep *cpu)
     uint64_t completed[ONNXD_STREAM_COUNT];
     onnxd_handle_entry entry;
     for (int i = 0; i < ONNXD_STREAM_COUNT; i++)
-        completed[i] = onnxd_worker_stream_completed(cpu->streams[i]);
+        completed[i] = onnxd_cpu_stream_completed(cpu, (onnxd_stream)i);
     while (onnxd_handle_table_reap(cpu->handles, completed, &entry))
         release_entry(cpu, &entry);
 }
@@ -83,7 +83,7 @@ onnxd_status *onnxd_cpu_deallocate(onnxd_ep *ep, onnxd_buffer buffer)
     onnxd_cpu_ep *cpu = onnxd_cpu_ep_of(ep);
     uint64_t points[ONNXD_STREAM_COUNT];
     for (int i = 0; i < ONNXD_STREAM_COUNT; i++)
-        points[i] = onnxd_worker_stream_issued(cpu->streams[i]);
+        points[i] = onnxd_cpu_stream_issued(cpu, (onnxd_stream)i);
     ONNXD_TRY(onnxd_handle_table_retire(cpu->handles, &buffer, points));
     reap(cpu);
     return NULL;

@@ -2,6 +2,7 @@
 #include "ep/cpu/internal.h"
 
 #include <string.h>
+#include <time.h>
 
 onnxd_status *onnxd_cpu_runtime_create(const onnxd_op_registry *ops,
                                        const onnxd_cpu_options *options,
@@ -15,6 +16,7 @@ onnxd_status *onnxd_cpu_runtime_create(const onnxd_op_registry *ops,
     runtime->uses_winograd = options->uses_winograd;
     runtime->kernel_capacity = (size_t)options->kernel_cache;
     runtime->references = 1;
+    runtime->is_open = true;
     onnxd_status *status = NULL;
     if (options->uses_onednn)
         status = onnxd_dnnl_create(runtime->threads, &runtime->dnnl);
@@ -163,8 +165,38 @@ void onnxd_cpu_runtime_put(onnxd_cpu_kernel *kernel)
     onnxd_cpu_runtime_release(runtime);
 }
 
+/* ---- running --------------------------------------------------------------------------------- */
+
+onnxd_status *onnxd_cpu_runtime_begin(onnxd_cpu_runtime *runtime, const char *name)
+{
+    /* First counted, then checked: close() first closes, then looks at the count, so one of the
+     * two sees the other. */
+    __atomic_add_fetch(&runtime->kernels_issued, 1, __ATOMIC_SEQ_CST);
+    if (ONNXD_LIKELY(__atomic_load_n(&runtime->is_open, __ATOMIC_SEQ_CST)))
+        return NULL;
+    __atomic_add_fetch(&runtime->kernels_refused, 1, __ATOMIC_RELAXED);
+    return onnxd_error(ONNXD_NOT_INITIALIZED, "the instance that made kernel '%s' is shut down",
+                       name);
+}
+
+void onnxd_cpu_runtime_end(onnxd_cpu_runtime *runtime)
+{
+    __atomic_add_fetch(&runtime->kernels_completed, 1, __ATOMIC_RELEASE);
+}
+
+/* Polls, since kernels shall not pay for a wake-up that only sync and shutdown need. */
+void onnxd_cpu_runtime_drain(const onnxd_cpu_runtime *runtime)
+{
+    const struct timespec pause = {.tv_nsec = 50000};
+    uint64_t target = __atomic_load_n(&runtime->kernels_issued, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&runtime->kernels_completed, __ATOMIC_ACQUIRE) < target)
+        nanosleep(&pause, NULL);
+}
+
 void onnxd_cpu_runtime_close(onnxd_cpu_runtime *runtime)
 {
+    __atomic_store_n(&runtime->is_open, false, __ATOMIC_SEQ_CST);
+    onnxd_cpu_runtime_drain(runtime);
     pthread_mutex_lock(&runtime->mutex);
     runtime->kernel_capacity = 0;
     onnxd_cpu_kernel *ended = evict_locked(runtime, 0);

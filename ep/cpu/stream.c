@@ -34,6 +34,21 @@ void onnxd_cpu_streams_deinit(onnxd_cpu_ep *cpu)
     cpu->fences = NULL;
 }
 
+/* What else is issued on the compute stream, waits and signals, touches no buffer. */
+uint64_t onnxd_cpu_stream_issued(const onnxd_cpu_ep *cpu, onnxd_stream stream)
+{
+    return stream == ONNXD_STREAM_COMPUTE
+               ? __atomic_load_n(&cpu->runtime->kernels_issued, __ATOMIC_SEQ_CST)
+               : onnxd_worker_stream_issued(cpu->streams[stream]);
+}
+
+uint64_t onnxd_cpu_stream_completed(const onnxd_cpu_ep *cpu, onnxd_stream stream)
+{
+    return stream == ONNXD_STREAM_COMPUTE
+               ? __atomic_load_n(&cpu->runtime->kernels_completed, __ATOMIC_ACQUIRE)
+               : onnxd_worker_stream_completed(cpu->streams[stream]);
+}
+
 onnxd_status *onnxd_cpu_fence_wait(onnxd_ep *ep, onnxd_fence fence, int64_t timeout_ns)
 {
     return onnxd_fence_table_wait(onnxd_cpu_ep_of(ep)->fences, fence, timeout_ns);
@@ -70,5 +85,6 @@ onnxd_status *onnxd_cpu_sync(onnxd_ep *ep)
     __atomic_add_fetch(&cpu->sync_calls, 1, __ATOMIC_RELAXED);
     for (int i = 0; i < ONNXD_STREAM_COUNT; i++)
         onnxd_worker_stream_drain(cpu->streams[i]);
+    onnxd_cpu_runtime_drain(cpu->runtime);
     return NULL;
 }

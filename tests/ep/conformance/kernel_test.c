@@ -5,13 +5,6 @@
 
 #define COUNT 256
 
-static onnxd_kernel *kernel_for(onnxd_ep *ep, one_node *node)
-{
-    onnxd_kernel *kernel = NULL;
-    expect_ok(onnxd_ep_get_kernel(ep, &node->query, &kernel));
-    return kernel;
-}
-
 static void upload_value(onnxd_ep *ep, onnxd_buffer buffer, float value)
 {
     float values[COUNT];

@@ -324,6 +324,13 @@ void make_relu(one_node *self, int64_t count)
     cr_assert(infer_node(self));
 }
 
+onnxd_kernel *kernel_for(onnxd_ep *ep, one_node *node)
+{
+    onnxd_kernel *kernel = NULL;
+    expect_ok(onnxd_ep_get_kernel(ep, &node->query, &kernel));
+    return kernel;
+}
+
 onnxd_tensor_view float_view(onnxd_buffer buffer, int64_t count)
 {
     onnxd_shape shape = onnxd_shape_from(1, &count);

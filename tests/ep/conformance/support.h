@@ -90,6 +90,8 @@ onnxd_tensor_type type_of(onnxd_dtype dtype, int32_t rank, const int64_t *dims);
 
 /* Relu on `count` floats, resolved and inferred: one input, one output. */
 void make_relu(one_node *self, int64_t count);
+/* The kernel for a node that is supported. */
+onnxd_kernel *kernel_for(onnxd_ep *ep, one_node *node);
 /* A view of `buffer` as a vector of floats. */
 onnxd_tensor_view float_view(onnxd_buffer buffer, int64_t count);
 /* Issues kernel(input) -> output, both vectors of floats. */

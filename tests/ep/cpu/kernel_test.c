@@ -72,10 +72,28 @@ Test(kernel, outlives_its_graph_and_its_instance)
     onnxd_tensor_view output = onnxd_tensor_view_of(out, ONNXD_FLOAT, &r.input.shape);
     onnxd_kernel_args args = {
         .inputs = &input, .outputs = &output, .input_count = 1, .output_count = 1};
+    expect_error(onnxd_kernel_enqueue(kernel, &args), ONNXD_NOT_INITIALIZED);
+    cr_expect_eq(out[1], 0.0f, "a kernel ran after shutdown");
+    onnxd_kernel_release(kernel);
+}
+
+Test(kernel, outlives_its_graph)
+{
+    float in[4] = {-1, 2, -3, 4}, out[4] = {0};
+    onnxd_ep *ep = ep_open_default();
+    relu r;
+    relu_init(&r, 4);
+    onnxd_kernel *kernel = get(ep, &r.query);
+    node_deinit(&r.node);
+    onnxd_tensor_view input = onnxd_tensor_view_of(in, ONNXD_FLOAT, &r.input.shape);
+    onnxd_tensor_view output = onnxd_tensor_view_of(out, ONNXD_FLOAT, &r.input.shape);
+    onnxd_kernel_args args = {
+        .inputs = &input, .outputs = &output, .input_count = 1, .output_count = 1};
     expect_ok(onnxd_kernel_enqueue(kernel, &args));
     cr_expect_eq(out[1], 2.0f);
     cr_expect_eq(out[2], 0.0f);
     onnxd_kernel_release(kernel);
+    onnxd_ep_destroy(ep);
 }
 
 static size_t kernels_kept(const char *capacity)
