@@ -136,9 +136,9 @@ static conv_extent extent_of(const onnxd_compute *context)
 /* Half types are calculated in float: one widened copy of every tensor. */
 static size_t workspace_bytes(const onnxd_compute *context)
 {
-    if (!onnxd_real_is_half(context->inputs[0].dtype))
-        return 0;
     size_t count = onnxd_tensor_view_count(&context->outputs[0]);
+    if (!onnxd_real_is_half(context->inputs[0].dtype) || count == 0)
+        return 0;
     for (uint32_t i = 0; i < context->input_count; i++) {
         if (!onnxd_size_add(count, onnxd_tensor_view_count(&context->inputs[i]), &count))
             return SIZE_MAX;

@@ -187,7 +187,7 @@ static void finish_integers(const addition *add, onnxd_dtype dtype, void *out)
 static size_t workspace_bytes(const onnxd_compute *context)
 {
     size_t count = onnxd_tensor_view_count(&context->outputs[0]);
-    if (!onnxd_real_is_half(context->inputs[0].dtype))
+    if (!onnxd_real_is_half(context->inputs[0].dtype) || count == 0)
         return 0;
     if (onnxd_size_add(count, onnxd_tensor_view_count(&context->inputs[0]), &count) &&
         onnxd_size_add(count, onnxd_tensor_view_count(&context->inputs[1]), &count) &&

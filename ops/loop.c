@@ -5,20 +5,20 @@
 
 #include "ops/support.h"
 
-static bool broadcast_dim(int64_t a, int64_t b, int64_t *out)
+bool onnxd_broadcast_dim(int64_t a, int64_t b, int64_t *out_dim)
 {
     if (a == b || b == 1)
-        *out = a;
+        *out_dim = a;
     else if (a == 1)
-        *out = b;
+        *out_dim = b;
     else if (onnxd_dim_is_static(a) && onnxd_dim_is_static(b))
         return false;
     else if (onnxd_dim_is_static(a))
-        *out = a;
+        *out_dim = a;
     else if (onnxd_dim_is_static(b))
-        *out = b;
+        *out_dim = b;
     else
-        *out = ONNXD_DIM_UNKNOWN;
+        *out_dim = ONNXD_DIM_UNKNOWN;
     return true;
 }
 
@@ -33,7 +33,7 @@ onnxd_status *onnxd_broadcast_shapes(const onnxd_node *node, const onnxd_shape *
     for (int32_t i = 0; i < shape.rank; i++) {
         int32_t in_a = i - (shape.rank - a->rank), in_b = i - (shape.rank - b->rank);
         int64_t dim_a = in_a < 0 ? 1 : a->dims[in_a], dim_b = in_b < 0 ? 1 : b->dims[in_b];
-        if (!broadcast_dim(dim_a, dim_b, &shape.dims[i])) {
+        if (!onnxd_broadcast_dim(dim_a, dim_b, &shape.dims[i])) {
             char text_a[ONNXD_SHAPE_TEXT], text_b[ONNXD_SHAPE_TEXT];
             return onnxd_op_error(node,
                                   "shapes %s and %s do not broadcast: %" PRId64 " against %" PRId64,

@@ -19,9 +19,10 @@
 
 #include "graph/op.h"
 
-/* Numpy's rule for two shapes, also with symbolic dimensions: a symbol against 1 is the symbol,
- * against another static extent that extent, against another symbol unknown. An unknown rank makes
- * the result's unknown.
+/* Numpy's rule for two dimensions, also symbolic ones: a symbol against 1 is the symbol, against
+ * another static extent that extent, against another symbol unknown. False when they contradict. */
+ONNXD_NODISCARD bool onnxd_broadcast_dim(int64_t a, int64_t b, int64_t *out_dim);
+/* Numpy's rule for two shapes; an unknown rank makes the result's unknown.
  * Errors: INVALID_ARGUMENT with both shapes. */
 ONNXD_NODISCARD onnxd_status *onnxd_broadcast_shapes(const onnxd_node *node, const onnxd_shape *a,
                                                      const onnxd_shape *b, onnxd_shape *out_shape);

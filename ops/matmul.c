@@ -4,6 +4,7 @@
 
 #include "base/size_math.h"
 #include "ops/gemm_core.h"
+#include "ops/loop.h"
 #include "ops/nn.h"
 #include "ops/ops.h"
 #include "ops/real.h"
@@ -11,23 +12,6 @@
 #include "ops/types.h"
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
-
-/* Broadcasts one pair of dimensions; false when they contradict. A symbol next to a static extent
- * other than 1 must turn out to be 1 or that extent. */
-static bool merge_dims(int64_t a, int64_t b, int64_t *out_dim)
-{
-    if (a == b || b == 1)
-        *out_dim = a;
-    else if (a == 1)
-        *out_dim = b;
-    else if (onnxd_dim_is_static(a) && onnxd_dim_is_static(b))
-        return false;
-    else if (onnxd_dim_is_static(a) || onnxd_dim_is_static(b))
-        *out_dim = onnxd_dim_is_static(a) ? a : b;
-    else
-        *out_dim = ONNXD_DIM_UNKNOWN;
-    return true;
-}
 
 /* A vector becomes a matrix of one row (A) or one column (B). */
 static onnxd_shape as_matrix(const onnxd_shape *shape, bool is_a)
@@ -72,7 +56,8 @@ static onnxd_status *infer(onnxd_infer *context)
     int32_t batch_rank = (a.rank > b.rank ? a.rank : b.rank) - 2;
     onnxd_shape shape = onnxd_shape_of_rank(batch_rank);
     for (int32_t i = 0; i < batch_rank; i++) {
-        if (!merge_dims(batch_dim(&a, batch_rank, i), batch_dim(&b, batch_rank, i), &shape.dims[i]))
+        if (!onnxd_broadcast_dim(batch_dim(&a, batch_rank, i), batch_dim(&b, batch_rank, i),
+                                 &shape.dims[i]))
             return mismatch(context, given_a, given_b);
     }
     if (given_a->rank > 1)
@@ -90,7 +75,8 @@ static void batch_strides(const onnxd_shape *shape, int32_t batch_rank, int64_t 
     for (int32_t i = batch_rank; i-- > 0;) {
         int64_t dim = batch_dim(shape, batch_rank, i);
         strides[i] = dim == 1 ? 0 : stride;
-        stride *= dim;
+        /* With a zero dimension no matrix is ever addressed; the product must not overflow. */
+        stride = (int64_t)((uint64_t)stride * (uint64_t)dim);
     }
 }
 
@@ -103,9 +89,10 @@ onnxd_matmul_extent onnxd_matmul_extent_of(const onnxd_shape *given_a, const onn
                                   .batch_rank = (a.rank > b.rank ? a.rank : b.rank) - 2};
     batch_strides(&a, extent.batch_rank, extent.a_strides);
     batch_strides(&b, extent.batch_rank, extent.b_strides);
-    for (int32_t i = 0; i < extent.batch_rank; i++)
-        (void)merge_dims(batch_dim(&a, extent.batch_rank, i), batch_dim(&b, extent.batch_rank, i),
-                         &extent.batch_dims[i]);
+    for (int32_t i = 0; i < extent.batch_rank; i++) {
+        int64_t dim = batch_dim(&a, extent.batch_rank, i);
+        extent.batch_dims[i] = dim == 1 ? batch_dim(&b, extent.batch_rank, i) : dim;
+    }
     return extent;
 }
 
@@ -116,7 +103,7 @@ onnxd_matmul_extent onnxd_matmul_extent_of(const onnxd_shape *given_a, const onn
 static size_t workspace_bytes(const onnxd_compute *context)
 {
     const onnxd_tensor_view *inputs = context->inputs;
-    if (!onnxd_real_is_half(inputs[0].dtype))
+    if (!onnxd_real_is_half(inputs[0].dtype) || onnxd_tensor_view_count(&context->outputs[0]) == 0)
         return 0;
     onnxd_matmul_extent e = onnxd_matmul_extent_of(&inputs[0].shape, &inputs[1].shape);
     size_t count;
@@ -168,13 +155,13 @@ static operands operands_of(const onnxd_compute *context, size_t product_count)
 static onnxd_status *compute(const onnxd_compute *context)
 {
     const onnxd_tensor_view *inputs = context->inputs, *output = &context->outputs[0];
+    if (onnxd_tensor_view_count(output) == 0)
+        return NULL;
     onnxd_matmul_extent e = onnxd_matmul_extent_of(&inputs[0].shape, &inputs[1].shape);
     size_t product_count = e.rows * e.columns;
     size_t batches = 1;
     for (int32_t i = 0; i < e.batch_rank; i++)
         batches *= (size_t)e.batch_dims[i];
-    if (product_count == 0 || batches == 0)
-        return NULL;
     operands o = operands_of(context, product_count);
     onnxd_product product = {e.rows, e.depth, e.columns, e.depth, 1, e.columns, 1};
     size_t element = onnxd_dtype_size(o.dtype);

@@ -193,6 +193,20 @@ Test(empty, every_operator_returns_at_once, .timeout = 120)
     }
 }
 
+/* Batches of matrices whose number fits no integer, and a product that needs no workspace. */
+Test(empty, matrix_products)
+{
+    static const op_text calls[] = {
+        {"MatMul", 13, "", "float[0,1099511627776,1099511627776,2,2]{}; float[2,2]{1,2,3,4}",
+         "float[0,1099511627776,1099511627776,2,2]{}"},
+        {"MatMul", 13, "", "float[2,2]{1,2,3,4}; float[0,1099511627776,1099511627776,2,2]{}",
+         "float[0,1099511627776,1099511627776,2,2]{}"},
+        {"MatMul", 13, "", "float16[0,1099511627776,0]{}; float16[0,0,1099511627776]{}",
+         "float16[0,1099511627776,1099511627776]{}"},
+    };
+    EXPECT_EVALUATED(calls);
+}
+
 /* What an empty batch says about itself. */
 Test(empty, training_without_elements_has_no_mean)
 {
