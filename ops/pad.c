@@ -81,7 +81,8 @@ static onnxd_status *make_plan(const onnxd_node *node, const int64_t *pads, size
     return NULL;
 }
 
-/* Extent of the input that is left after negative pads; modes other than constant read from it. */
+/* Extent of the input that is left after negative pads; modes other than constant read from it.
+ * Negative when they take more than there is. */
 static int64_t kept_extent(const pad_plan *plan, int32_t axis, int64_t dim)
 {
     int64_t before = plan->before[axis] < 0 ? plan->before[axis] : 0;
@@ -106,7 +107,7 @@ static onnxd_status *out_shape(const onnxd_node *node, const pad_params *p, cons
         }
         int64_t sum;
         if (!onnxd_i64_add(plan->before[i], plan->after[i], &sum) ||
-            !onnxd_i64_add(sum, dim, &sum) || sum < 0)
+            !onnxd_i64_add(sum, dim, &sum) || sum < 0 || kept_extent(plan, i, dim) < 0)
             return onnxd_op_error(node,
                                   "axis %" PRId32 " of extent %" PRId64 " cannot take pads %" PRId64
                                   " and %" PRId64,
