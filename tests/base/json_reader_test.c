@@ -1,6 +1,7 @@
 #include "base/json_reader.h"
 
 #include <criterion/criterion.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -227,13 +228,13 @@ static bool text_is(const char *token_text, bool has_escapes, const char *expect
 {
     /* Both end where the block ends, so that a sanitizer sees a read beyond them. */
     size_t length = strlen(token_text);
-    char *text = malloc(length == 0 ? 1 : length);
+    char *copy = malloc(length == 0 ? 1 : length);
     char *wanted = strdup(expected);
-    memcpy(text, token_text, length);
+    memcpy(copy, token_text, length);
     onnxd_json_token token = {
-        .kind = ONNXD_JSON_STRING, .text = text, .length = length, .has_escapes = has_escapes};
+        .kind = ONNXD_JSON_STRING, .text = copy, .length = length, .has_escapes = has_escapes};
     bool result = onnxd_json_text_is(&token, wanted);
-    free(text);
+    free(copy);
     free(wanted);
     return result;
 }
