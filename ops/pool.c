@@ -145,6 +145,7 @@ static double span_axis(const onnxd_window_geometry *g, int axis, int64_t at, bo
 #define NAME(f) f##_float
 #define LOAD(x) (x)
 #define LOWEST (-INFINITY)
+#define IS_NAN(x) isnan(x)
 #include "ops/max_pool_kernel.inc"
 #undef T
 #undef NAME
@@ -154,9 +155,11 @@ static double span_axis(const onnxd_window_geometry *g, int axis, int64_t at, bo
 #undef T
 #undef NAME
 #undef LOWEST
+#undef IS_NAN
 #define T int8_t
 #define NAME(f) f##_int8
 #define LOWEST INT8_MIN
+#define IS_NAN(x) false
 #include "ops/max_pool_kernel.inc"
 #undef T
 #undef NAME
@@ -169,10 +172,12 @@ static double span_axis(const onnxd_window_geometry *g, int axis, int64_t at, bo
 #undef NAME
 #undef LOAD
 #undef LOWEST
+#undef IS_NAN
 #define T uint16_t
 #define NAME(f) f##_float16
 #define LOAD(x) onnxd_float16_to_float(x)
 #define LOWEST 0xfc00u
+#define IS_NAN(x) isnan(x)
 #include "ops/max_pool_kernel.inc"
 #undef NAME
 #undef LOAD
@@ -185,6 +190,7 @@ static double span_axis(const onnxd_window_geometry *g, int axis, int64_t at, bo
 #undef NAME
 #undef LOAD
 #undef LOWEST
+#undef IS_NAN
 
 typedef struct planes {
     size_t count;             /* batch times channels; anything when the output is empty */

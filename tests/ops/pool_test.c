@@ -41,3 +41,23 @@ Test(pool, kernels_wider_than_the_output)
     };
     EXPECT_EVALUATED(calls);
 }
+
+/* One rule with and without indices, by either way through a row: NaN is never the largest. */
+Test(pool, maxima_beside_nan)
+{
+    static const op_text calls[] = {
+        {"MaxPool", 12, "kernel_shape=[3]", "float[1,3,3]{nan,1,2,1,nan,-4,1,2,nan}",
+         "float[1,3,1]{2,1,2}"},
+        {"MaxPool:2", 12, "kernel_shape=[3]", "float[1,3,3]{nan,1,2,1,nan,-4,1,2,nan}",
+         "float[1,3,1]{2,1,2}; int64[1,3,1]{2,3,7}"},
+        {"MaxPool", 12, "kernel_shape=[2]", "float16[1,1,4]{nan,1,2,nan}", "float16[1,1,3]{1,2,2}"},
+        {"MaxPool:2", 12, "kernel_shape=[2]", "float16[1,1,4]{nan,1,2,nan}",
+         "float16[1,1,3]{1,2,2}; int64[1,1,3]{1,2,2}"},
+        {"MaxPool", 12, "kernel_shape=[2]", "double[1,1,4]{nan,nan,-inf,nan}",
+         "double[1,1,3]{-INF,-INF,-INF}"},
+        {"MaxPool:2", 12, "kernel_shape=[2]", "double[1,1,4]{nan,nan,-inf,nan}",
+         "double[1,1,3]{-INF,-INF,-INF}; int64[1,1,3]{0,2,2}"},
+        {"GlobalMaxPool", 12, "", "float[1,3,2]{nan,1,-3,nan,nan,nan}", "float[1,3,1]{1,-3,-INF}"},
+    };
+    EXPECT_EVALUATED(calls);
+}
