@@ -95,7 +95,7 @@ void onnxd_fence_table_destroy(onnxd_fence_table *table)
 {
     if (table == NULL)
         return;
-    for (uint32_t i = 0; i < table->conds_made; i++) {
+    for (uint32_t i = 0; table->slots != NULL && i < table->conds_made; i++) {
         pthread_cond_destroy(&table->slots[i].changed);
         onnxd_status_free(table->slots[i].failure);
     }

@@ -159,7 +159,7 @@ fail:
 onnxd_status *onnxd_sim_copy(onnxd_ep *ep, const onnxd_copy *copy)
 {
     onnxd_sim *sim = onnxd_sim_of(ep);
-    onnxd_fence fence;
+    onnxd_fence fence = ONNXD_FENCE_SIGNALLED;
     ONNXD_TRY(onnxd_sim_copy_async(ep, copy, &fence));
     onnxd_status *status = onnxd_fence_table_wait(sim->fences, fence, -1);
     return onnxd_status_join(status, onnxd_fence_table_release(sim->fences, fence));
