@@ -247,10 +247,16 @@ void onnxd_ep_supports_op(onnxd_ep *ep, const onnxd_op_query *query, onnxd_kerne
  * Errors: NO_EP_FOR_OP with the reason supports_op gives; OUT_OF_MEMORY; INVALID_ARGUMENT. */
 ONNXD_NODISCARD onnxd_status *onnxd_ep_get_kernel(onnxd_ep *ep, const onnxd_op_query *query,
                                                   onnxd_kernel **out_kernel);
-void onnxd_kernel_release(onnxd_kernel *kernel); /* NULL is fine */
+/* Any time, also after the instance was destroyed; until then everything a kernel holds stays. NULL
+ * is fine. */
+void onnxd_kernel_release(onnxd_kernel *kernel);
 /* Issues the kernel on the compute stream. Neither allocates, logs nor reads attributes, and takes
- * no lock but that of the stream's queue. Errors: KERNEL_FAILED (with node and value) where the
- * kernel runs on the calling thread. */
+ * no lock but that of the stream's queue. Errors: NOT_INITIALIZED after shutdown, INVALID_ARGUMENT
+ * and INVALID_TENSOR_VIEW for other arguments than the kernel was made for; and where the kernel
+ * runs on the calling thread those of the work, which the next fence reports elsewhere:
+ * INVALID_ARGUMENT for values that the operator refuses (an index out of range),
+ * RESOURCE_EXHAUSTED, OUT_OF_MEMORY and UNIMPLEMENTED, and KERNEL_FAILED for every other failure;
+ * each names the node. */
 ONNXD_NODISCARD onnxd_status *onnxd_kernel_enqueue(onnxd_kernel *kernel,
                                                    const onnxd_kernel_args *args);
 

@@ -1,5 +1,6 @@
 /* The last resort for every operator: the portable kernel of its definition, on one thread. */
 #include <stdio.h>
+#include <string.h>
 
 #include "ep/cpu/internal.h"
 
@@ -50,17 +51,41 @@ static onnxd_status *make(const onnxd_cpu_case *c, onnxd_cpu_kernel *kernel)
     return NULL;
 }
 
+/* Operators name their node themselves; what they call does not. */
+static onnxd_status *name_node(const onnxd_node *node, onnxd_status *status)
+{
+    char label[ONNXD_NODE_LABEL];
+    onnxd_node_label(NULL, node, label, sizeof(label));
+    if (strncmp(onnxd_status_message(status), label, strlen(label)) == 0)
+        return status;
+    return onnxd_status_context(status, "%s", label);
+}
+
+/* Whose fault it is decides what becomes of the request: data that an operator refuses (an index
+ * out of range) is the client's, and a lack of room passes. Everything else is a failure here. */
+static onnxd_status *failure_of(const onnxd_cpu_kernel *kernel, onnxd_status *status)
+{
+    switch (onnxd_status_code(status)) {
+    case ONNXD_INVALID_ARGUMENT:
+    case ONNXD_UNIMPLEMENTED:
+    case ONNXD_RESOURCE_EXHAUSTED:
+    case ONNXD_OUT_OF_MEMORY:
+        return name_node(&kernel->node, status);
+    default:
+        break;
+    }
+    onnxd_status *failure = onnxd_error(ONNXD_KERNEL_FAILED, "%s", onnxd_status_message(status));
+    onnxd_status_free(status);
+    return name_node(&kernel->node, failure);
+}
+
 static onnxd_status *enqueue(onnxd_cpu_kernel *kernel, const onnxd_kernel_args *args)
 {
     onnxd_compute context = context_of(kernel, args->inputs, args->outputs);
     context.workspace = args->workspace;
     context.strings = args->strings;
     onnxd_status *status = kernel->node.def->compute(&context);
-    if (ONNXD_LIKELY(status == NULL))
-        return NULL;
-    onnxd_status *failure = onnxd_error(ONNXD_KERNEL_FAILED, "%s", onnxd_status_message(status));
-    onnxd_status_free(status);
-    return failure;
+    return ONNXD_LIKELY(status == NULL) ? NULL : failure_of(kernel, status);
 }
 
 static void unmake(onnxd_cpu_kernel *kernel)

@@ -262,6 +262,47 @@ CONFORMANCE_TEST(kernel, views_on_another_device_are_refused)
     close_ep(ep);
 }
 
+/* Takes element `index` of four floats; the status of the work. */
+static onnxd_status *gather(onnxd_ep *ep, int64_t index)
+{
+    static const int64_t four = 4, one = 1;
+    one_node node;
+    make_node(&node, "Gather", 13, 2, 1);
+    node.inputs[0] = type_of(ONNXD_FLOAT, 1, &four);
+    node.inputs[1] = type_of(ONNXD_INT64, 1, &one);
+    cr_assert(resolve_node(&node));
+    cr_assert(infer_node(&node));
+    onnxd_kernel *kernel = kernel_for(ep, &node);
+    onnxd_buffer data = filled(ep, 16, 0), indices = allocate(ep, 8), result = allocate(ep, 4);
+    upload(ep, indices, &index, sizeof(index));
+    onnxd_tensor_view inputs[] = {
+        float_view(data, 4),
+        onnxd_tensor_view_of(indices.data, ONNXD_INT64, &node.inputs[1].shape)};
+    inputs[1].device = indices.device;
+    onnxd_tensor_view output = float_view(result, 1);
+    const onnxd_kernel_args args = {inputs, &output, 2, 1, NULL, NULL};
+    onnxd_status *status = onnxd_kernel_enqueue(kernel, &args);
+    onnxd_fence fence;
+    expect_ok(onnxd_ep_fence_record(ep, ONNXD_STREAM_COMPUTE, &fence));
+    status = onnxd_status_join(status, onnxd_ep_fence_wait(ep, fence, -1));
+    expect_ok(onnxd_ep_fence_release(ep, fence));
+    onnxd_kernel_release(kernel);
+    deallocate(ep, data);
+    deallocate(ep, indices);
+    deallocate(ep, result);
+    drop_node(&node);
+    return status;
+}
+
+CONFORMANCE_TEST(kernel, values_that_the_operator_refuses_are_the_callers_fault)
+{
+    onnxd_ep *ep = open_default_ep();
+    expect_message(gather(ep, 7), ONNXD_INVALID_ARGUMENT, "'subject' (Gather)");
+    expect_message(gather(ep, -5), ONNXD_INVALID_ARGUMENT, "-5");
+    expect_ok(gather(ep, 3));
+    close_ep(ep);
+}
+
 /* ---- order between compute and copies ------------------------------------------------------ */
 
 /* -1 lies on the device; 2 comes in slowly; Relu of what is there. */

@@ -465,3 +465,49 @@ Test(kernel, cache_is_shared_between_threads)
     cr_expect_leq(onnxd_cpu_ep_of(ep)->runtime->unused_count, 3);
     onnxd_ep_destroy(ep);
 }
+
+/* ---- failures of portable kernels ------------------------------------------------------------ */
+
+static onnxd_code failing_code;
+
+static onnxd_status *fail_with_code(const onnxd_compute *compute ONNXD_UNUSED)
+{
+    return failing_code == ONNXD_OUT_OF_MEMORY ? onnxd_error_out_of_memory("a thing", 5, 3)
+                                               : onnxd_error(failing_code, "a reason");
+}
+
+Test(kernel, failures_keep_the_codes_that_say_whose_they_are)
+{
+    static const onnxd_code codes[][2] = {
+        {ONNXD_INVALID_ARGUMENT, ONNXD_INVALID_ARGUMENT},
+        {ONNXD_UNIMPLEMENTED, ONNXD_UNIMPLEMENTED},
+        {ONNXD_RESOURCE_EXHAUSTED, ONNXD_RESOURCE_EXHAUSTED},
+        {ONNXD_OUT_OF_MEMORY, ONNXD_OUT_OF_MEMORY},
+        {ONNXD_INTERNAL, ONNXD_KERNEL_FAILED},
+        {ONNXD_NOT_FOUND, ONNXD_KERNEL_FAILED},
+    };
+    float data[4] = {0};
+    onnxd_ep *ep = ep_open_portable();
+    relu r;
+    relu_init(&r, 4);
+    onnxd_kernel *base = get(ep, &r.query);
+    onnxd_cpu_kernel *kernel = ONNXD_CONTAINER_OF(base, onnxd_cpu_kernel, base);
+    onnxd_op_def failing = *kernel->node.def;
+    failing.compute = fail_with_code;
+    kernel->node.def = &failing;
+    onnxd_tensor_view view = onnxd_tensor_view_of(data, ONNXD_FLOAT, &r.input.shape);
+    onnxd_kernel_args args = {
+        .inputs = &view, .outputs = &view, .input_count = 1, .output_count = 1};
+    for (size_t i = 0; i < ONNXD_COUNT(codes); i++) {
+        failing_code = codes[i][0];
+        onnxd_status *status = onnxd_kernel_enqueue(base, &args);
+        cr_expect_not_null(strstr(onnxd_status_message(status), "Relu"), "%s",
+                           onnxd_status_message(status));
+        if (failing_code == ONNXD_OUT_OF_MEMORY)
+            cr_expect_eq(onnxd_status_requested_bytes(status), 5);
+        expect_error(status, codes[i][1]);
+    }
+    onnxd_kernel_release(base);
+    node_deinit(&r.node);
+    onnxd_ep_destroy(ep);
+}
