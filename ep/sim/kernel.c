@@ -7,7 +7,7 @@
 /* A borrowed kernel. One object per borrowed kernel, so that equal queries get equal kernels. */
 struct onnxd_sim_kernel {
     onnxd_kernel base;
-    onnxd_sim *sim;
+    onnxd_sim *sim; /* held */
     onnxd_kernel *inner;
     onnxd_sim_kernel *next;      /* in the instance's bucket */
     int64_t work_ns;             /* what its last run took; the compute stream's */
@@ -140,6 +140,9 @@ static void release_kernel(onnxd_kernel *base)
 {
     onnxd_sim_kernel *kernel = (onnxd_sim_kernel *)(void *)base;
     onnxd_sim *sim = kernel->sim;
+    /* Once the reference is gone, others may end the kernel and the sim: it must outlive the
+     * unlock below. */
+    onnxd_sim_retain(sim);
     pthread_mutex_lock(&sim->kernel_mutex);
     bool is_last = atomic_fetch_sub_explicit(&kernel->references, 1, memory_order_acq_rel) == 1;
     if (is_last) {
@@ -149,10 +152,12 @@ static void release_kernel(onnxd_kernel *base)
         *link = kernel->next;
     }
     pthread_mutex_unlock(&sim->kernel_mutex);
-    if (!is_last)
-        return;
-    onnxd_kernel_release(kernel->inner);
-    onnxd_free(kernel);
+    if (is_last) {
+        onnxd_kernel_release(kernel->inner);
+        onnxd_free(kernel);
+        onnxd_sim_release(sim);
+    }
+    onnxd_sim_release(sim);
 }
 
 static const onnxd_kernel_api kernel_api = {sizeof(onnxd_kernel_api), enqueue_kernel,
@@ -179,6 +184,7 @@ static onnxd_status *wrap(onnxd_sim *sim, onnxd_kernel *inner, onnxd_kernel **ou
     } else {
         fresh->next = *bucket;
         *bucket = fresh;
+        onnxd_sim_retain(sim);
     }
     pthread_mutex_unlock(&sim->kernel_mutex);
     if (found != NULL) {

@@ -11,6 +11,7 @@ static onnxd_status *sim_create(const onnxd_ep_host *host, uint32_t device_index
     onnxd_sim *sim = onnxd_alloc_zero(1, sizeof(*sim));
     if (sim == NULL)
         return onnxd_error_out_of_memory("sim_ep instance", sizeof(*sim), UINT64_MAX);
+    atomic_init(&sim->references, 1);
     pthread_mutex_init(&sim->space_mutex, NULL);
     pthread_mutex_init(&sim->kernel_mutex, NULL);
     *out_ep = &sim->base;
@@ -31,6 +32,19 @@ static void sim_destroy(onnxd_ep *ep)
 {
     onnxd_sim *sim = onnxd_sim_of(ep);
     onnxd_ep_destroy(sim->cpu);
+    sim->cpu = NULL;
+    onnxd_sim_release(sim);
+}
+
+void onnxd_sim_retain(onnxd_sim *sim)
+{
+    atomic_fetch_add_explicit(&sim->references, 1, memory_order_relaxed);
+}
+
+void onnxd_sim_release(onnxd_sim *sim)
+{
+    if (atomic_fetch_sub_explicit(&sim->references, 1, memory_order_acq_rel) != 1)
+        return;
     pthread_mutex_destroy(&sim->kernel_mutex);
     pthread_mutex_destroy(&sim->space_mutex);
     onnxd_free(sim);

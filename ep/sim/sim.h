@@ -70,6 +70,7 @@ struct onnxd_sim {
     onnxd_sim_options options;
     onnxd_ep *cpu; /* whose kernels are borrowed */
     atomic_bool is_open;
+    _Atomic uint32_t references; /* by the instance's owner and by every kernel */
 
     /* memory.c */
     char *device_base; /* what buffers' addresses lie in; never mapped for access */
@@ -96,6 +97,12 @@ static inline onnxd_sim *onnxd_sim_of(onnxd_ep *ep)
 {
     return (onnxd_sim *)(void *)ep;
 }
+
+/* ---- module.c ------------------------------------------------------------------------------ */
+
+/* Kernels may be released after the instance is destroyed. */
+void onnxd_sim_retain(onnxd_sim *sim);
+void onnxd_sim_release(onnxd_sim *sim);
 
 /* ---- memory.c ------------------------------------------------------------------------------ */
 

@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "support.h"
 
@@ -128,4 +129,19 @@ CONFORMANCE_TEST(running, after_shutdown_a_kernel_is_refused)
     onnxd_kernel_release(kernel);
     drop_node(&relu);
     onnxd_ep_destroy(ep);
+}
+
+CONFORMANCE_TEST(running, a_kernel_may_outlive_its_instance)
+{
+    onnxd_ep *ep = open_default_ep();
+    one_node relu;
+    make_relu(&relu, COUNT);
+    onnxd_kernel *kernel = kernel_for(ep, &relu), *again = kernel_for(ep, &relu);
+    onnxd_buffer buffer = filled(ep, COUNT * 4, 0);
+    drop_node(&relu);
+    onnxd_ep_destroy(ep);
+    expect_code(enqueue_unary(kernel, buffer, buffer, COUNT), ONNXD_NOT_INITIALIZED);
+    onnxd_kernel_release(again);
+    cr_assert_gt(strlen(kernel->implementation), 0);
+    onnxd_kernel_release(kernel);
 }
