@@ -21,6 +21,15 @@ static const char *look_up(const char *const *environment, const char *name)
     return NULL;
 }
 
+static void keep_origin(onnxd_config_load_state *state, const onnxd_option *option,
+                        const char *origin)
+{
+    const char *kept = onnxd_arena_strndup(&state->config->arena, origin, strlen(origin));
+    state->origins[onnxd_option_index(option)] = kept;
+    if (kept == NULL)
+        state->out_of_memory = true;
+}
+
 static void set(onnxd_config_load_state *state, const onnxd_option *option, const char *origin,
                 const char *text)
 {
@@ -28,10 +37,7 @@ static void set(onnxd_config_load_state *state, const onnxd_option *option, cons
     onnxd_status *status = onnxd_option_parse(option, text, &config->arena, config);
     if (status != NULL)
         onnxd_config_take_status(state, origin, option->key, status);
-    const char *kept = onnxd_arena_strndup(&config->arena, origin, strlen(origin));
-    state->origins[onnxd_option_index(option)] = kept;
-    if (kept == NULL)
-        state->out_of_memory = true;
+    keep_origin(state, option, origin);
 }
 
 /* A variable that begins like one of ours but is none is most likely misspelt. It is no error:
@@ -96,6 +102,7 @@ static void set_elements(onnxd_config_load_state *state, const onnxd_config_sour
         onnxd_option_set_list(option, elements, count, &state->config->arena, state->config);
     if (status != NULL)
         onnxd_config_take_status(state, flags[first].origin, option->key, status);
+    keep_origin(state, option, flags[first].origin);
     onnxd_free(elements);
 }
 
@@ -112,39 +119,6 @@ static void apply_flags(onnxd_config_load_state *state, const onnxd_config_sourc
             is_first &= sources->flags[j].option != flag->option || !sources->flags[j].is_element;
         if (is_first)
             set_elements(state, sources, i);
-    }
-}
-
-/* ---- checks across options ------------------------------------------------------------------ */
-
-/* The first must not be more than the second. */
-static const char *const ordered_keys[][2] = {
-    {"http.default_timeout_us", "http.max_timeout_us"},
-    {"http.max_body_bytes", "http.max_inflight_bytes"},
-    {"http.max_header_field_bytes", "http.max_header_bytes"},
-    {"limits.fold_max_node_bytes", "limits.fold_max_total_bytes"},
-};
-
-static uint64_t number_of(const onnxd_option *option, const onnxd_config *config)
-{
-    const void *field = (const char *)config + option->offset;
-    return option->kind == ONNXD_OPTION_U32 ? *(const uint32_t *)field : *(const uint64_t *)field;
-}
-
-static void check_order(onnxd_config_load_state *state)
-{
-    for (size_t i = 0; i < ONNXD_COUNT(ordered_keys); i++) {
-        const onnxd_option *lesser = onnxd_option_find(ordered_keys[i][0]);
-        const onnxd_option *greater = onnxd_option_find(ordered_keys[i][1]);
-        uint64_t low = number_of(lesser, state->config);
-        uint64_t high = number_of(greater, state->config);
-        if (low <= high)
-            continue;
-        bool is_lesser = state->origins[onnxd_option_index(lesser)] != NULL;
-        const onnxd_option *blamed = is_lesser ? lesser : greater;
-        onnxd_config_fault(state->report, state->origins[onnxd_option_index(blamed)], blamed->key,
-                           "%s (%llu) must not be more than %s (%llu)", lesser->key,
-                           (unsigned long long)low, greater->key, (unsigned long long)high);
     }
 }
 
@@ -191,13 +165,17 @@ onnxd_status *onnxd_config_load(const onnxd_config_sources *sources, onnxd_confi
 
     if (file == NULL)
         file = look_up(sources->environment, "ONNXD_CONFIG");
-    state.origins = onnxd_alloc_zero(onnxd_option_count(), sizeof(*state.origins));
     state.config = onnxd_alloc_zero(1, sizeof(*state.config));
-    if (state.origins == NULL || state.config == NULL) {
-        status = onnxd_error_out_of_memory("configuration", sizeof(*state.config), UINT64_MAX);
+    if (state.config == NULL)
+        return onnxd_error_out_of_memory("configuration", sizeof(*state.config), UINT64_MAX);
+    onnxd_arena_init(&state.config->arena, ARENA_BLOCK_BYTES, ARENA_MAX_BYTES);
+    state.origins =
+        onnxd_arena_alloc_zero(&state.config->arena, onnxd_option_count(), sizeof(*state.origins));
+    if (state.origins == NULL) {
+        status = onnxd_error_out_of_memory("configuration", ARENA_BLOCK_BYTES, UINT64_MAX);
         goto done;
     }
-    onnxd_arena_init(&state.config->arena, ARENA_BLOCK_BYTES, ARENA_MAX_BYTES);
+    state.config->origins = state.origins;
     apply_defaults(&state);
     status = apply_file(&state, file);
     if (status != NULL)
@@ -205,7 +183,7 @@ onnxd_status *onnxd_config_load(const onnxd_config_sources *sources, onnxd_confi
     apply_environment(&state, sources->environment);
     apply_flags(&state, sources);
     if (report->error_count == 0 && !state.out_of_memory)
-        check_order(&state);
+        onnxd_config_check(&state);
     if (state.out_of_memory || report->errors.failed)
         status = onnxd_error_out_of_memory("configuration", ARENA_BLOCK_BYTES, UINT64_MAX);
     else if (report->error_count != 0)
@@ -217,7 +195,6 @@ onnxd_status *onnxd_config_load(const onnxd_config_sources *sources, onnxd_confi
     }
 done:
     onnxd_config_destroy(state.config);
-    onnxd_free(state.origins);
     return status;
 }
 
@@ -227,6 +204,13 @@ void onnxd_config_destroy(onnxd_config *config)
         return;
     onnxd_arena_deinit(&config->arena);
     onnxd_free(config);
+}
+
+const char *onnxd_config_origin(const onnxd_config *config, const char *key)
+{
+    const onnxd_option *option = onnxd_option_find(key);
+    const char *origin = option != NULL ? config->origins[onnxd_option_index(option)] : NULL;
+    return origin != NULL ? origin : "default";
 }
 
 /* ---- comparison ---------------------------------------------------------------------------- */

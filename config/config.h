@@ -4,8 +4,8 @@
  *
  *   defaults ◄─ file ◄─ environment ◄─ flags        the right one wins
  *
- * Nothing here touches the network or a device; whether a provider exists is found out when it is
- * opened.
+ * Nothing here touches the network, a device or a module: providers and their options, and names of
+ * graph passes, are checked by daemon/check.h.
  *
  * Threads: any, one at a time per object.
  */
@@ -25,6 +25,7 @@
 
 typedef struct onnxd_config_pair {
     const char *key, *value;
+    const char *origin; /* as of the provider */
 } onnxd_config_pair;
 
 /* {"name": "sim_ep", "module": "/usr/lib/onnxd/sim_ep.so", "device_ids": [0, 1], "options": {...}}
@@ -54,6 +55,9 @@ typedef struct onnxd_config {
     size_t provider_count;
 #define ONNXD_OPTION(group, field, KIND, ...) ONNXD_FIELD_##KIND group##_##field;
 #include "config/options.inc"
+    /* Per option of the table: "file:line", the variable or the flag that gave it its value; NULL
+     * for the default. */
+    const char *const *origins;
     const char *file;  /* where it came from, NULL without one */
     onnxd_arena arena; /* holds every string above */
 } onnxd_config;
@@ -66,6 +70,12 @@ typedef struct onnxd_config_report {
 } onnxd_config_report;
 void onnxd_config_report_init(onnxd_config_report *report);
 void onnxd_config_report_deinit(onnxd_config_report *report);
+/* Adds "<where>: <key>: <reason>" as one line; without a key "<where>: <reason>". For checks that
+ * this folder cannot make. */
+void onnxd_config_fault(onnxd_config_report *report, const char *where, const char *key,
+                        const char *format, ...) ONNXD_PRINTF(4, 5);
+/* Where the value of `key`, an option of the table, came from; "default" for none. */
+const char *onnxd_config_origin(const onnxd_config *config, const char *key);
 
 /* One value from the command line. */
 typedef struct onnxd_config_assignment {
@@ -83,7 +93,8 @@ typedef struct onnxd_config_sources {
 } onnxd_config_sources;
 
 /* Errors: INVALID_ARGUMENT with the number of problems (the lines are in `report`), OUT_OF_MEMORY,
- * NOT_FOUND for the file (also in the report). Sources are borrowed for the call. */
+ * those of opening the file, with its path (the report says nothing then). Sources are borrowed for
+ * the call. */
 ONNXD_NODISCARD onnxd_status *onnxd_config_load(const onnxd_config_sources *sources,
                                                 onnxd_config_report *report,
                                                 onnxd_config **out_config);

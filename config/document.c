@@ -138,13 +138,8 @@ onnxd_status *onnxd_config_document_open(const char *file, onnxd_config_report *
     document->file = file;
     onnxd_status *status =
         onnxd_file_open(NULL, file, ONNXD_CONFIG_MAX_FILE_BYTES, &document->content);
-    if (onnxd_status_code(status) == ONNXD_OUT_OF_MEMORY)
-        return status;
-    if (status != NULL) {
-        onnxd_config_fault(report, "configuration", NULL, "%s", onnxd_status_message(status));
-        onnxd_status_free(status);
-        return NULL;
-    }
+    if (status != NULL)
+        return onnxd_status_context(status, "configuration");
     document->text = (const char *)document->content.data;
     document->length = document->content.size;
     status = scan_text(document, &offset);

@@ -10,9 +10,7 @@
 
 /* ---- report -------------------------------------------------------------------------------- */
 
-/* "<where>: <key>: <reason>" as one line; without a key "<where>: <reason>". */
-void onnxd_config_fault(onnxd_config_report *report, const char *where, const char *key,
-                        const char *format, ...) ONNXD_PRINTF(4, 5);
+/* As onnxd_config_fault(), for what may be a mistake. */
 void onnxd_config_warning(onnxd_config_report *report, const char *where, const char *key,
                           const char *format, ...) ONNXD_PRINTF(4, 5);
 
@@ -84,6 +82,11 @@ typedef struct onnxd_config_load_state {
 void onnxd_config_read_file(onnxd_config_load_state *state, const onnxd_config_document *document);
 /* The "providers" array. */
 void onnxd_config_read_providers(onnxd_config_load_state *state, onnxd_config_node array);
+/* What holds between options, and the grammar of addresses and names. After all values are set. */
+void onnxd_config_check(onnxd_config_load_state *state);
+/* "an integer from 1 to 5": what an option takes, for a message. */
+#define ONNXD_CONFIG_EXPECTED 128
+const char *onnxd_config_expected(const onnxd_option *option, char *buffer);
 /* Puts a failed onnxd_option_parse() into the report; frees `status`. */
 void onnxd_config_take_status(onnxd_config_load_state *state, const char *where, const char *key,
                               onnxd_status *status);

@@ -5,6 +5,9 @@
 #include "base/suggest.h"
 #include "config/internal.h"
 
+/* Text of onnxd_config_show() in quotes. */
+#define QUOTED (ONNXD_CONFIG_SHOWN + 2)
+
 /* The array as it is being read. */
 typedef struct provider_reader {
     onnxd_config_load_state *state;
@@ -52,14 +55,22 @@ static bool is_provider_name(const char *name)
     return strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == length;
 }
 
+static const char *quote(const char *text, char *buffer)
+{
+    char shown[ONNXD_CONFIG_SHOWN];
+    snprintf(buffer, QUOTED, "'%s'", onnxd_config_show(text, strlen(text), shown));
+    return buffer;
+}
+
 static void read_name(provider_reader *reader, onnxd_config_node node)
 {
+    char shown[QUOTED];
     if (!cJSON_IsString(node.item))
-        fault(reader, node, "name", "expected string", onnxd_config_kind(node));
+        fault(reader, node, "name", "expected a string", onnxd_config_kind(node));
     else if (!is_provider_name(node.item->valuestring))
         fault(reader, node, "name",
               "expected a small letter and then up to 31 small letters, digits or underscores",
-              NULL);
+              quote(node.item->valuestring, shown));
     else
         reader->provider->name = copy(reader, node.item->valuestring);
 }
@@ -79,7 +90,7 @@ static bool read_device(provider_reader *reader, onnxd_config_node node, const c
     char number[ONNXD_CONFIG_NUMBER];
     uint64_t value;
     if (!cJSON_IsNumber(node.item)) {
-        fault(reader, node, member, "expected integer", onnxd_config_kind(node));
+        fault(reader, node, member, "expected an integer from 0 to 65535", onnxd_config_kind(node));
         return false;
     }
     onnxd_config_number(node, number);
@@ -100,7 +111,7 @@ static void read_devices(provider_reader *reader, onnxd_config_node node, const 
         return;
     }
     if (member[sizeof("device_id") - 1] == '\0' && is_array) {
-        fault(reader, node, member, "expected integer", onnxd_config_kind(node));
+        fault(reader, node, member, "expected an integer from 0 to 65535", onnxd_config_kind(node));
         return;
     }
     if (count == 0 || count > ONNXD_CONFIG_MAX_DEVICES) {
@@ -160,6 +171,7 @@ static void read_options(provider_reader *reader, onnxd_config_node object)
          node = onnxd_config_next(node)) {
         char member[ONNXD_CONFIG_SHOWN + 16];
         char shown[ONNXD_CONFIG_SHOWN];
+        char where[ONNXD_CONFIG_WHERE];
         const char *text = option_text(node, number);
         bool is_known = false;
         for (size_t i = 0; i < used; i++)
@@ -174,7 +186,8 @@ static void read_options(provider_reader *reader, onnxd_config_node object)
         else {
             pairs[used].key = copy(reader, node.item->string);
             pairs[used].value = copy(reader, text);
-            if (pairs[used].key == NULL || pairs[used].value == NULL)
+            pairs[used].origin = copy(reader, onnxd_config_where(node, where));
+            if (pairs[used].key == NULL || pairs[used].value == NULL || pairs[used].origin == NULL)
                 return;
             used++;
         }

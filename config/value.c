@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <string.h>
 
 #include "base/number.h"
@@ -12,6 +13,38 @@ static void *field_of(const onnxd_option *option, void *config)
 static const void *const_field_of(const onnxd_option *option, const void *config)
 {
     return (const char *)config + option->offset;
+}
+
+const char *onnxd_config_expected(const onnxd_option *option, char *buffer)
+{
+    const char *what = "an integer";
+    switch (option->kind) {
+    case ONNXD_OPTION_BOOL:
+        return "true or false";
+    case ONNXD_OPTION_STRING:
+        return "a string";
+    case ONNXD_OPTION_LIST:
+        return "a list of strings";
+    case ONNXD_OPTION_LEVEL:
+        return "error, warn, info or debug";
+    case ONNXD_OPTION_F64:
+        snprintf(buffer, ONNXD_CONFIG_EXPECTED, "a number from %g to %g", option->least_real,
+                 option->most_real);
+        return buffer;
+    case ONNXD_OPTION_BYTES:
+        what = "an integer or a size like \"64MiB\"";
+        break;
+    case ONNXD_OPTION_U32:
+    case ONNXD_OPTION_U64:
+        break;
+    }
+    if (option->most == ONNXD_UNLIMITED)
+        snprintf(buffer, ONNXD_CONFIG_EXPECTED, "%s of at least %llu, or \"unlimited\"", what,
+                 (unsigned long long)option->least);
+    else
+        snprintf(buffer, ONNXD_CONFIG_EXPECTED, "%s from %llu to %llu", what,
+                 (unsigned long long)option->least, (unsigned long long)option->most);
+    return buffer;
 }
 
 /* ---- numbers ------------------------------------------------------------------------------- */

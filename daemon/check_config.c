@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "daemon/check.h"
 #include "daemon/command.h"
 
 int onnxd_command_check_config(const onnxd_invocation *invocation, const onnxd_config *config)
@@ -12,6 +13,8 @@ int onnxd_command_check_config(const onnxd_invocation *invocation, const onnxd_c
 
     onnxd_config_report_init(&report);
     onnxd_status *status = onnxd_config_load(&sources, &report, &loaded);
+    if (status == NULL)
+        status = onnxd_check_config(loaded, &report);
     if (report.errors.length != 0)
         fputs(report.errors.data, stderr);
     onnxd_config_report_deinit(&report);

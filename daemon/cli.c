@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/suggest.h"
+#include "daemon/check.h"
 
 /* ---- parsing ------------------------------------------------------------------------------- */
 
@@ -217,6 +218,9 @@ onnxd_status *onnxd_cli_parse(int argc, const char *const *argv, onnxd_invocatio
 
 /* ---- configuration ------------------------------------------------------------------------- */
 
+/* Commands that cannot do without every configured provider. */
+static const uint32_t opens_providers = ONNXD_SERVE | ONNXD_RUN | ONNXD_BENCH | ONNXD_INSPECT;
+
 static void write_lines(const onnxd_strbuf *lines, const char *before)
 {
     const char *line = lines->data;
@@ -240,6 +244,13 @@ onnxd_config *onnxd_cli_load_config(const onnxd_invocation *invocation, int *out
 
     onnxd_config_report_init(&report);
     onnxd_status *status = onnxd_config_load(&sources, &report, &config);
+    if (status == NULL && (invocation->command->options & opens_providers) != 0) {
+        status = onnxd_check_config(config, &report);
+        if (status != NULL) {
+            onnxd_config_destroy(config);
+            config = NULL;
+        }
+    }
     write_lines(&report.warnings, "warning: ");
     write_lines(&report.errors, "");
     onnxd_config_report_deinit(&report);

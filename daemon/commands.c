@@ -57,7 +57,8 @@ static const onnxd_command check_config = {
     .most_positionals = 1,
     .summary = "check a configuration file",
     .paragraph = "Prints each problem as file:line: key: reason and exits with 78 when there are "
-                 "any.\nNeither environment nor devices are looked at.",
+                 "any.\nModules of providers are loaded to learn their options; neither "
+                 "environment nor devices are\nlooked at.",
     .run = onnxd_command_check_config,
 };
 

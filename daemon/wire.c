@@ -33,16 +33,28 @@ static onnxd_status *open_provider(const onnxd_ep_host *host, const char *name,
     return onnxd_ep_create(api, host, device_index, out_ep);
 }
 
+static onnxd_status *not_linked_in(const onnxd_provider_set *set, const char *name)
+{
+    onnxd_suggest suggest = {.name = name};
+    for (size_t i = 0; i < set->count; i++)
+        onnxd_suggest_offer(&suggest, set->apis[i]->name);
+    if (suggest.best != NULL)
+        return onnxd_error(ONNXD_INVALID_ARGUMENT,
+                           "no provider '%s' is linked in, did you mean '%s'? Others need their "
+                           "shared object as \"module\"",
+                           name, suggest.best);
+    return onnxd_error(ONNXD_INVALID_ARGUMENT,
+                       "no provider '%s' is linked in: give its shared object as \"module\"", name);
+}
+
 /* The provider's code is linked in, loaded already, or loaded from its module. */
-static onnxd_status *add_api(onnxd_provider_set *set, const onnxd_config_provider *provider)
+onnxd_status *onnxd_provider_set_add(onnxd_provider_set *set, const onnxd_config_provider *provider)
 {
     const onnxd_ep_api *api = onnxd_provider_set_find(set, provider->name);
     if (api != NULL && (provider->module == NULL || api != onnxd_cpu_ep_api()))
         return NULL;
     if (provider->module == NULL)
-        return onnxd_error(ONNXD_INVALID_ARGUMENT,
-                           "no provider '%s' is linked in: give its shared object as \"module\"",
-                           provider->name);
+        return not_linked_in(set, provider->name);
     ONNXD_TRY(onnxd_ep_module_load(provider->module, &api));
     if (strcmp(api->name, provider->name) != 0)
         return onnxd_error(ONNXD_INVALID_ARGUMENT, "module '%s' is provider '%s', not '%s'",
@@ -51,7 +63,7 @@ static onnxd_status *add_api(onnxd_provider_set *set, const onnxd_config_provide
     return NULL;
 }
 
-onnxd_status *onnxd_provider_set_create(const onnxd_config *config, onnxd_provider_set **out_set)
+onnxd_status *onnxd_provider_set_create_basic(onnxd_provider_set **out_set)
 {
     onnxd_provider_set *set = onnxd_alloc_zero(1, sizeof(*set));
     if (set == NULL)
@@ -64,9 +76,17 @@ onnxd_status *onnxd_provider_set_create(const onnxd_config *config, onnxd_provid
         .log = log_for_provider,
     };
     set->apis[set->count++] = onnxd_cpu_ep_api();
+    *out_set = set;
+    return NULL;
+}
+
+onnxd_status *onnxd_provider_set_create(const onnxd_config *config, onnxd_provider_set **out_set)
+{
+    onnxd_provider_set *set = NULL;
+    ONNXD_TRY(onnxd_provider_set_create_basic(&set));
     for (size_t i = 0; i < config->provider_count; i++) {
         const onnxd_config_provider *provider = &config->providers[i];
-        onnxd_status *status = add_api(set, provider);
+        onnxd_status *status = onnxd_provider_set_add(set, provider);
         if (status != NULL) {
             onnxd_provider_set_destroy(set);
             return onnxd_status_context(status, "%s: providers[%zu]", provider->origin, i);
@@ -147,7 +167,7 @@ static onnxd_status *open_instances(const onnxd_config *config, uint32_t cpu_thr
                                     const onnxd_provider_set *set, instances *out)
 {
     char threads[16];
-    onnxd_config_pair extra = {"cpu.threads", threads};
+    onnxd_config_pair extra = {.key = "cpu.threads", .value = threads};
     size_t total = 0;
 
     snprintf(threads, sizeof(threads), "%u", cpu_threads);

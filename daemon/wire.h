@@ -21,6 +21,10 @@ typedef struct onnxd_provider_set onnxd_provider_set;
  * EP_LOAD_FAILED, INVALID_ARGUMENT for a name that is neither linked in nor has a module. */
 ONNXD_NODISCARD onnxd_status *onnxd_provider_set_create(const onnxd_config *config,
                                                         onnxd_provider_set **out_set);
+/* A set of those that are linked in, and one provider more for it, with the errors above. */
+ONNXD_NODISCARD onnxd_status *onnxd_provider_set_create_basic(onnxd_provider_set **out_set);
+ONNXD_NODISCARD onnxd_status *onnxd_provider_set_add(onnxd_provider_set *set,
+                                                     const onnxd_config_provider *provider);
 /* After every instance. NULL is fine. */
 void onnxd_provider_set_destroy(onnxd_provider_set *set);
 size_t onnxd_provider_set_count(const onnxd_provider_set *set);

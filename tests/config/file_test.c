@@ -10,6 +10,8 @@
 #include "base/alloc.h"
 #include "support.h"
 
+#define NOT_NUMERIC "has no numeric IPv4 address, or IPv6 address in brackets, before its port"
+
 static const struct {
     const char *text;
     const char *errors;
@@ -36,24 +38,29 @@ static const struct {
     {"\n\n7", "F:3: expected an object, got a number\n"},
     {"{\"http\": 1}", "F:1: http: expected an object, got a number\n"},
     {"{\"http\": {\"max_chunks\": \"1\"}}",
-     "F:1: http.max_chunks: expected integer, got the string '1'\n"},
+     "F:1: http.max_chunks: expected an integer from 1 to 4294967295, got the string '1'\n"},
     {"{\"http\": {\"max_chunks\": true}}",
-     "F:1: http.max_chunks: expected integer, got true or false\n"},
-    {"{\"http\": {\"max_chunks\": null}}", "F:1: http.max_chunks: expected integer, got null\n"},
-    {"{\"http\": {\"max_chunks\": [1]}}", "F:1: http.max_chunks: expected integer, got an array\n"},
+     "F:1: http.max_chunks: expected an integer from 1 to 4294967295, got true or false\n"},
+    {"{\"http\": {\"max_chunks\": null}}",
+     "F:1: http.max_chunks: expected an integer from 1 to 4294967295, got null\n"},
+    {"{\"http\": {\"max_chunks\": [1]}}",
+     "F:1: http.max_chunks: expected an integer from 1 to 4294967295, got an array\n"},
     {"{\"http\": {\"max_body_bytes\": {}}}",
-     "F:1: http.max_body_bytes: expected size, got an object\n"},
+     "F:1: http.max_body_bytes: expected an integer or a size like \"64MiB\" from 1 to "
+     "1099511627776, got an object\n"},
     {"{\"bench\": {\"json\": 1}}", "F:1: bench.json: expected true or false, got a number\n"},
     {"{\"bench\": {\"json\": \"true\"}}",
      "F:1: bench.json: expected true or false, got the string 'true'\n"},
-    {"{\"run\": {\"rtol\": \"1\"}}", "F:1: run.rtol: expected number, got the string '1'\n"},
-    {"{\"models\": {\"name\": 1}}", "F:1: models.name: expected string, got a number\n"},
+    {"{\"run\": {\"rtol\": \"1\"}}",
+     "F:1: run.rtol: expected a number from 0 to 1e+09, got the string '1'\n"},
+    {"{\"models\": {\"name\": 1}}", "F:1: models.name: expected a string, got a number\n"},
     {"{\"models\": {\"sources\": {}}}",
-     "F:1: models.sources: expected list of strings, got an object\n"},
+     "F:1: models.sources: expected a list of strings, got an object\n"},
     {"{\"models\": {\"sources\": [\"a\", 1]}}",
      "F:1: models.sources: element 1: expected a string, got a number\n"},
     {"{\"models\": {\"sources\": [\"\"]}}", "F:1: models.sources: element 0 is empty\n"},
-    {"{\"logging\": {\"level\": 1}}", "F:1: logging.level: expected log level, got a number\n"},
+    {"{\"logging\": {\"level\": 1}}",
+     "F:1: logging.level: expected error, warn, info or debug, got a number\n"},
     /* values */
     {"{\"http\": {\"max_chunks\": 0}}",
      "F:1: http.max_chunks: out of range: '0', allowed are 1 to 4294967295\n"},
@@ -78,17 +85,49 @@ static const struct {
     {"{\"run\": {\"rtol\": -1}}", "F:1: run.rtol: expected a number from 0 to 1e+09, got '-1'\n"},
     /* one against another */
     {"{\"http\": {\"max_body_bytes\": \"1GiB\"}}",
-     "F:1: http.max_body_bytes: http.max_body_bytes (1073741824) must not be more than "
-     "http.max_inflight_bytes (536870912)\n"},
+     "F:1: http.max_body_bytes: is 1073741824, must not be more than http.max_inflight_bytes, "
+     "which is 536870912\n"},
     {"{\"http\": {\n\"max_timeout_us\": 5}}",
-     "F:2: http.max_timeout_us: http.default_timeout_us (30000000) must not be more than "
-     "http.max_timeout_us (5)\n"},
+     "F:2: http.max_timeout_us: is 5, must not be less than http.default_timeout_us, which is "
+     "30000000\n"},
+    /* addresses */
+    {"{\"http\": {\"listen\": []}}",
+     "F:1: http.listen: is empty, at least one address is needed\n"},
+#define ADDRESS(address, reason)                                                                   \
+    {                                                                                              \
+        "{\"http\": {\"listen\": [\"127.0.0.1:0\", \"" address "\"]}}",                            \
+            "F:1: http.listen: address '" address "' " reason                                      \
+            "; allowed are 127.0.0.1:8000, [::1]:8000, unix:/path\n"                               \
+    }
+    ADDRESS("127.0.0.1", "does not end in a port from 0 to 65535"),
+    ADDRESS("127.0.0.1:99999", "does not end in a port from 0 to 65535"),
+    ADDRESS("127.0.0.1:", "does not end in a port from 0 to 65535"),
+    ADDRESS("127.0.0.1:-1", "does not end in a port from 0 to 65535"),
+    ADDRESS("localhost:8000", NOT_NUMERIC),
+    ADDRESS(":8000", NOT_NUMERIC),
+    ADDRESS("::1:8000", NOT_NUMERIC),
+    ADDRESS("[::1:8000", NOT_NUMERIC),
+    ADDRESS("[]:8000", NOT_NUMERIC),
+    ADDRESS("[127.0.0.1]:8000", NOT_NUMERIC),
+    ADDRESS("[:8000", NOT_NUMERIC),
+    ADDRESS("unix:", "has no path, or one longer than 107 bytes"),
+#undef ADDRESS
+    /* names */
+    {"{\"models\": {\n\"name\": \"a b\"}}",
+     "F:2: models.name: 'a b' is no name of a model: expected a letter, digit or underscore and "
+     "then up to 127 letters, digits, underscores, dots or dashes\n"},
+    {"{\"models\": {\n\"ep\": \"cpu_ap\"}}",
+     "F:2: models.ep: provider 'cpu_ap' is not configured, did you mean 'cpu_ep'?\n"},
+    {"{\"models\": {\"ep\": \"cpu_ep:1\"}}",
+     "F:1: models.ep: provider 'cpu_ep:1' is not configured, did you mean 'cpu_ep'?\n"},
+    {"{\"models\": {\"ep\": \"gpu\"}, \"providers\": [{\"name\": \"simulated\"}]}",
+     "F:1: models.ep: provider 'gpu' is not configured\n"},
     /* all problems, not just the first */
     {"{\"http\": {\"max_chunks\": 0,\n\"nonsense_key\": 1,\n\"max_pipelined\": \"x\"},\n\"run\": "
      "2}",
      "F:1: http.max_chunks: out of range: '0', allowed are 1 to 4294967295\n"
      "F:2: http.nonsense_key: unknown key\n"
-     "F:3: http.max_pipelined: expected integer, got the string 'x'\n"
+     "F:3: http.max_pipelined: expected an integer from 1 to 65536, got the string 'x'\n"
      "F:4: run: expected an object, got a number\n"},
     /* providers */
     {"{\"providers\": {}}",
@@ -97,10 +136,11 @@ static const struct {
      "F:1: providers: expected an array of 1 to 64 objects, got an array of 0\n"},
     {"{\"providers\": [1]}", "F:1: providers[0]: expected an object, got a number\n"},
     {"{\"providers\": [{}]}", "F:1: providers[0].name: missing\n"},
-    {"{\"providers\": [{\"name\": 1}]}", "F:1: providers[0].name: expected string, got a number\n"},
+    {"{\"providers\": [{\"name\": 1}]}",
+     "F:1: providers[0].name: expected a string, got a number\n"},
     {"{\"providers\": [{\"name\": \"CPU\"}]}",
      "F:1: providers[0].name: expected a small letter and then up to 31 small letters, digits or "
-     "underscores\n"},
+     "underscores, got 'CPU'\n"},
     {"{\"providers\": [{\"name\": \"a\", \"nmae\": \"b\"}]}",
      "F:1: providers[0].nmae: unknown key, did you mean 'name'?\n"},
     {"{\"providers\": [{\"name\": \"a\", \"module\": \"\"}]}",
@@ -108,7 +148,7 @@ static const struct {
     {"{\"providers\": [{\"name\": \"a\", \"device_id\": -1}]}",
      "F:1: providers[0].device_id: expected an integer from 0 to 65535, got -1\n"},
     {"{\"providers\": [{\"name\": \"a\", \"device_id\": [1]}]}",
-     "F:1: providers[0].device_id: expected integer, got an array\n"},
+     "F:1: providers[0].device_id: expected an integer from 0 to 65535, got an array\n"},
     {"{\"providers\": [{\"name\": \"a\", \"device_ids\": 1}]}",
      "F:1: providers[0].device_ids: expected an array of integers, got a number\n"},
     {"{\"providers\": [{\"name\": \"a\", \"device_ids\": []}]}",
@@ -181,30 +221,45 @@ Test(file, malformed_text_is_refused_on_its_line)
 
 Test(file, an_escaped_backslash_before_u0000_is_no_nul)
 {
-    loaded *result = load("{\"models\": {\"name\": \"a\\\\u0000b\"}}", NULL, NULL, 0);
+    loaded *result = load("{\"run\": {\"data\": \"a\\\\u0000b\"}}", NULL, NULL, 0);
     cr_assert_str_eq(result->errors, "");
-    cr_assert_str_eq(result->config->models_name, "a\\u0000b");
+    cr_assert_str_eq(result->config->run_data, "a\\u0000b");
     unload(result);
 }
 
-Test(file, a_missing_file_and_a_folder_are_named)
+Test(file, addresses_that_can_be_listened_on)
 {
-    static const char *const paths[] = {"/nonexistent/onnxd.json", "/tmp"};
-    for (size_t i = 0; i < ONNXD_COUNT(paths); i++) {
-        onnxd_config_sources sources = {.file = paths[i]};
-        onnxd_config_report report;
-        onnxd_config *config = NULL;
-        onnxd_config_report_init(&report);
-        onnxd_status *status = onnxd_config_load(&sources, &report, &config);
-        cr_assert_not_null(status);
-        cr_assert_null(config);
-        cr_assert_not_null(strstr(report.errors.data, paths[i]));
-        onnxd_status_free(status);
-        onnxd_config_report_deinit(&report);
+    static const char *const addresses[] = {"127.0.0.1:0",   "0.0.0.0:65535",       "[::1]:8000",
+                                            "[::]:1",        "[fe80::1%eth0]:8000", "unix:/a:b",
+                                            "unix:http.sock"};
+    for (size_t i = 0; i < ONNXD_COUNT(addresses); i++) {
+        char text[128];
+        snprintf(text, sizeof(text), "{\"http\": {\"listen\": \"%s\"}}", addresses[i]);
+        loaded *result = load(text, NULL, NULL, 0);
+        cr_expect_str_eq(result->errors, "");
+        if (result->config != NULL)
+            cr_expect_str_eq(result->config->http_listen[0], addresses[i]);
+        unload(result);
     }
 }
 
-/* Loads `path` itself; the report's line must be the path and `expected`. */
+/* One provider may be chosen by its name or by the label of one of its instances. */
+Test(file, chosen_providers)
+{
+    static const char *const chosen[] = {"", "a", "a:3", "a:4", "b", "b:0"};
+    for (size_t i = 0; i < ONNXD_COUNT(chosen); i++) {
+        char text[256];
+        snprintf(text, sizeof(text),
+                 "{\"models\": {\"ep\": \"%s\"}, \"providers\": [{\"name\": \"a\", "
+                 "\"device_ids\": [3, 4]}, {\"name\": \"b\"}]}",
+                 chosen[i]);
+        loaded *result = load(text, NULL, NULL, 0);
+        cr_expect_str_eq(result->errors, "");
+        unload(result);
+    }
+}
+
+/* Loads `path` itself; the message must name the path and say `expected`. */
 static void refuse_path(const char *path, const char *expected)
 {
     onnxd_config_sources sources = {.file = path};
@@ -214,8 +269,10 @@ static void refuse_path(const char *path, const char *expected)
     onnxd_config_report_init(&report);
     onnxd_status *status = onnxd_config_load(&sources, &report, &config);
     cr_assert_not_null(status);
-    snprintf(line, sizeof(line), "configuration: file '%s' %s\n", path, expected);
-    cr_assert_str_eq(report.errors.data, line);
+    snprintf(line, sizeof(line), "configuration: file '%s' %s", path, expected);
+    cr_assert_str_eq(onnxd_status_message(status), line);
+    cr_assert_null(config);
+    cr_assert_eq(report.error_count, 0);
     onnxd_status_free(status);
     onnxd_config_report_deinit(&report);
 }
@@ -228,6 +285,8 @@ Test(file, what_is_no_file_is_refused_without_waiting, .timeout = 30)
     snprintf(pipe, sizeof(pipe), "%s/pipe", folder);
     snprintf(large, sizeof(large), "%s/large", folder);
     cr_assert_eq(mkfifo(pipe, 0600), 0);
+    refuse_path("/nonexistent/onnxd.json", "not found");
+    refuse_path("/tmp", "is not a regular file");
     refuse_path(pipe, "is not a regular file");
     int descriptor = open(large, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
     cr_assert(descriptor >= 0);
@@ -324,7 +383,7 @@ Test(file, every_allocation_may_fail)
 {
     static const char text[] = "{\"providers\": [{\"name\": \"a\", \"options\": {\"k\": 1}}], "
                                "\"models\": {\"sources\": [\"/a\", \"/b\"]}, \"http\": "
-                               "{\"listen\": [\"x:1\"]}}";
+                               "{\"listen\": [\"[::1]:1\"]}}";
     bool reached_the_end = false;
     for (uint64_t n = 1; !reached_the_end; n++) {
         cr_assert(n < 1000);

@@ -106,6 +106,48 @@ def test_check_config_names_file_line_key_and_reason(tmp_path, text, line, words
         assert word in output
 
 
+BAD_PARTS = [
+    ('{"http": {\n"listen": ["localhost:8000"]}}', 2, "http.listen: address 'localhost:8000'"),
+    ('{"models": {\n"name": "a b"}}', 2, "models.name: 'a b' is no name of a model"),
+    ('{"models": {\n"ep": "gpu_ep"}}', 2, "models.ep: provider 'gpu_ep' is not configured"),
+    ('{"models": {\n"disabled_passes": ["fold_constant"]}}', 2,
+     "models.disabled_passes: 'fold_constant' is no graph pass, did you mean 'fold_constants'?"),
+    ('{"providers": [\n{"name": "cpu"}]}', 2,
+     "providers[0].name: no provider 'cpu' is linked in"),
+    ('{"providers": [\n{"name": "x", "module": "/nonexistent.so"}]}', 2,
+     "providers[0].module: "),
+    ('{"providers": [{"name": "cpu_ep", "options": {\n"cpu.thread": 1}}]}', 2,
+     "providers[0].options.cpu.thread: unknown option 'cpu.thread', did you mean 'cpu.threads'?"),
+    ('{"providers": [{"name": "cpu_ep", "options": {\n"cpu.threads": "four"}}]}', 2,
+     "providers[0].options.cpu.threads: option 'cpu.threads' is 'four'"),
+]
+
+
+@pytest.mark.parametrize("text, line, message", BAD_PARTS)
+def test_what_serve_refuses_check_config_refuses_too(tmp_path, digits_path, text, line, message):
+    path, result = check_config(tmp_path, text)
+    assert result.returncode == 78
+    assert f"{path}:{line}: {message}" in result.stderr
+    served = support.run_onnxd("serve", "--config", path, digits_path, check=False, timeout=60)
+    assert served.returncode == 78
+    assert f"{path}:{line}: {message}" in served.stderr
+
+
+def test_check_config_knows_the_options_of_a_module(tmp_path):
+    settings = {"providers": [support.sim_provider(kernel_latency_us=1)]}
+    assert check_config(tmp_path, json.dumps(settings))[1].returncode == 0
+    settings["providers"][0]["options"]["sim.nosuch"] = "1"
+    result = check_config(tmp_path, json.dumps(settings))[1]
+    assert result.returncode == 78
+    assert "providers[0].options.sim.nosuch: unknown option" in result.stderr
+
+
+def test_a_missing_configuration_is_named_once(tmp_path):
+    result = support.run_onnxd("check-config", tmp_path / "none.json", check=False)
+    assert result.returncode == 78
+    assert result.stderr == f"onnxd: configuration: file '{tmp_path}/none.json' not found\n"
+
+
 def test_serve_refuses_a_bad_config(tmp_path, digits_path):
     path = tmp_path / "onnxd.json"
     path.write_text('{"providers": [{"name": "cpu_ep", "options": {"cpu.thread": "1"}}]}')
