@@ -42,29 +42,8 @@ static onnxd_status *infer(onnxd_infer *infer)
                               "%" PRId64,
                               onnxd_dtype_name(p->dtype), infer->opset);
     output->dtype = p->dtype;
-    onnxd_tensor_view view;
-    if (onnxd_infer_known(infer, 0, &view)) {
-        onnxd_shape shape;
-        size_t count;
-        ONNXD_TRY(onnxd_op_read_ints(infer->node, 0, &view, ONNXD_MAX_RANK, shape.dims, &count));
-        for (size_t i = 0; i < count; i++)
-            if (shape.dims[i] < 0)
-                return onnxd_op_error(infer->node,
-                                      "element %zu of the shape is %" PRId64 ", less than 0", i,
-                                      shape.dims[i]);
-        shape.rank = (int32_t)count;
-        output->shape = shape;
-        return NULL;
-    }
-    int64_t length;
-    ONNXD_TRY(onnxd_op_list_length(infer, 0, &length));
-    if (length > ONNXD_MAX_RANK)
-        return onnxd_op_error(infer->node,
-                              "the shape has %" PRId64 " elements, at most %d are supported",
-                              length, ONNXD_MAX_RANK);
-    if (length >= 0)
-        output->shape = onnxd_shape_of_rank((int32_t)length);
-    return NULL;
+    bool is_known;
+    return onnxd_infer_shape_list(infer, 0, 0, &output->shape, &is_known);
 }
 
 /* Types of 2 or 4 bits: the value repeated through a byte, the bits behind the last element 0. */

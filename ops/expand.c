@@ -1,46 +1,22 @@
 /* Expand: repeats the input to the shape that it and input 1 broadcast to. */
-#include <inttypes.h>
-
 #include "ops/move.h"
 #include "ops/ops.h"
 #include "ops/support.h"
 #include "ops/types.h"
 
-/* Input 1 as a shape. */
-static onnxd_status *read_target(const onnxd_node *node, const onnxd_tensor_view *view,
-                                 onnxd_shape *out_target)
-{
-    onnxd_shape target;
-    size_t count;
-    ONNXD_TRY(onnxd_op_read_ints(node, 1, view, ONNXD_MAX_RANK, target.dims, &count));
-    target.rank = (int32_t)count;
-    for (size_t i = 0; i < count; i++)
-        if (target.dims[i] < 0)
-            return onnxd_op_error(node, "element %zu of the shape is %" PRId64 ", less than 0", i,
-                                  target.dims[i]);
-    *out_target = target;
-    return NULL;
-}
-
 static onnxd_status *infer(onnxd_infer *infer)
 {
     const onnxd_shape *input = &infer->inputs[0].shape;
     onnxd_shape target;
-    onnxd_tensor_view view;
+    bool is_known;
     infer->outputs[0].dtype = infer->inputs[0].dtype;
-    if (onnxd_infer_known(infer, 1, &view)) {
-        ONNXD_TRY(read_target(infer->node, &view, &target));
+    ONNXD_TRY(onnxd_infer_shape_list(infer, 1, 0, &target, &is_known));
+    if (is_known)
         return onnxd_broadcast_shapes(infer->node, input, &target, &infer->outputs[0].shape);
-    }
-    int64_t length;
-    ONNXD_TRY(onnxd_op_list_length(infer, 1, &length));
-    if (length > ONNXD_MAX_RANK)
-        return onnxd_op_error(infer->node,
-                              "the shape has %" PRId64 " elements, at most %d are supported",
-                              length, ONNXD_MAX_RANK);
-    if (length >= 0 && input->rank >= 0)
+    /* An unknown element may turn out to be 1 or the extent that it meets, or extend it. */
+    if (target.rank >= 0 && input->rank >= 0)
         infer->outputs[0].shape =
-            onnxd_shape_of_rank(length > input->rank ? (int32_t)length : input->rank);
+            onnxd_shape_of_rank(target.rank > input->rank ? target.rank : input->rank);
     return NULL;
 }
 
@@ -48,7 +24,7 @@ static onnxd_status *compute(const onnxd_compute *compute)
 {
     const onnxd_tensor_view *input = &compute->inputs[0], *output = &compute->outputs[0];
     onnxd_shape shape;
-    ONNXD_TRY(read_target(compute->node, &compute->inputs[1], &shape));
+    ONNXD_TRY(onnxd_op_read_shape(compute->node, 1, &compute->inputs[1], 0, &shape));
     ONNXD_TRY(onnxd_broadcast_shapes(compute->node, &input->shape, &shape, &shape));
     ONNXD_TRY(onnxd_op_check_output(compute, 0, &shape));
     const onnxd_shape *inputs[] = {&input->shape};

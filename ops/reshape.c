@@ -42,9 +42,6 @@ static onnxd_status *check_target(const onnxd_node *node, bool allow_zero, const
 {
     size_t rests = 0, zeros = 0;
     for (size_t i = 0; i < count; i++) {
-        if (target[i] < -1)
-            return onnxd_op_error(node, "element %zu of the shape is %" PRId64 ", less than -1", i,
-                                  target[i]);
         rests += target[i] == -1;
         zeros += target[i] == 0;
     }
@@ -86,6 +83,8 @@ static onnxd_status *resolve_rest(const onnxd_node *node, const onnxd_shape *inp
         *out_dim = open;
     else if (to == 0 || from % to != 0)
         return onnxd_op_error(node, "%zu elements cannot be divided by %zu for the -1", from, to);
+    else if (from / to > INT64_MAX)
+        return onnxd_op_error(node, "the input has too many elements");
     else
         *out_dim = (int64_t)(from / to);
     return NULL;
@@ -135,21 +134,12 @@ static onnxd_status *infer(onnxd_infer *infer)
     output->dtype = infer->inputs[0].dtype;
     if (p->is_attribute)
         return resolve(infer->node, p, input, p->target, p->count, &output->shape);
-    onnxd_tensor_view view;
-    if (onnxd_infer_known(infer, 1, &view)) {
-        int64_t target[ONNXD_MAX_RANK];
-        size_t count;
-        ONNXD_TRY(onnxd_op_read_ints(infer->node, 1, &view, ONNXD_MAX_RANK, target, &count));
-        return resolve(infer->node, p, input, target, count, &output->shape);
-    }
-    int64_t length;
-    ONNXD_TRY(onnxd_op_list_length(infer, 1, &length));
-    if (length > ONNXD_MAX_RANK)
-        return onnxd_op_error(infer->node,
-                              "the shape has %" PRId64 " elements, at most %d are supported",
-                              length, ONNXD_MAX_RANK);
-    if (length >= 0)
-        output->shape = onnxd_shape_of_rank((int32_t)length);
+    onnxd_shape target;
+    bool is_known;
+    ONNXD_TRY(onnxd_infer_shape_list(infer, 1, -1, &target, &is_known));
+    if (is_known)
+        return resolve(infer->node, p, input, target.dims, (size_t)target.rank, &output->shape);
+    output->shape = target;
     return NULL;
 }
 

@@ -125,6 +125,46 @@ onnxd_status *onnxd_op_list_length(const onnxd_infer *infer, uint32_t index, int
     return NULL;
 }
 
+onnxd_status *onnxd_op_read_shape(const onnxd_node *node, uint32_t index,
+                                  const onnxd_tensor_view *view, int64_t minimum,
+                                  onnxd_shape *out_shape)
+{
+    onnxd_shape shape;
+    size_t count;
+    ONNXD_TRY(onnxd_op_read_ints(node, index, view, ONNXD_MAX_RANK, shape.dims, &count));
+    for (size_t i = 0; i < count; i++)
+        if (shape.dims[i] < minimum)
+            return onnxd_op_error(node,
+                                  "element %zu of the shape is %" PRId64 ", less than %" PRId64, i,
+                                  shape.dims[i], minimum);
+    shape.rank = (int32_t)count;
+    *out_shape = shape;
+    return NULL;
+}
+
+onnxd_status *onnxd_infer_shape_list(const onnxd_infer *infer, uint32_t index, int64_t minimum,
+                                     onnxd_shape *out_shape, bool *out_is_known)
+{
+    onnxd_shape shape = onnxd_shape_unknown();
+    onnxd_tensor_view view;
+    bool is_known = onnxd_infer_known(infer, index, &view);
+    if (is_known) {
+        ONNXD_TRY(onnxd_op_read_shape(infer->node, index, &view, minimum, &shape));
+    } else {
+        int64_t length;
+        ONNXD_TRY(onnxd_op_list_length(infer, index, &length));
+        if (length > ONNXD_MAX_RANK)
+            return onnxd_op_error(infer->node,
+                                  "the shape has %" PRId64 " elements, at most %d are supported",
+                                  length, ONNXD_MAX_RANK);
+        if (length >= 0)
+            shape = onnxd_shape_of_rank((int32_t)length);
+    }
+    *out_shape = shape;
+    *out_is_known = is_known;
+    return NULL;
+}
+
 onnxd_status *onnxd_op_parse_axes(const onnxd_node *node, const char *name, onnxd_axes *out_axes)
 {
     onnxd_axes axes = {.is_given = onnxd_node_attribute(node, name) != NULL};
@@ -188,6 +228,11 @@ onnxd_status *onnxd_op_infer_same(onnxd_infer *infer)
 onnxd_status *onnxd_op_compute_copy(const onnxd_compute *compute)
 {
     size_t bytes = onnxd_tensor_view_bytes(&compute->inputs[0]);
+    size_t out_bytes = onnxd_tensor_view_bytes(&compute->outputs[0]);
+    if (bytes != out_bytes)
+        return onnxd_op_error_code(ONNXD_INTERNAL, compute->node,
+                                   "output 0 was planned with %zu bytes, input 0 has %zu",
+                                   out_bytes, bytes);
     if (bytes != 0)
         memcpy(onnxd_tensor_view_data(&compute->outputs[0]),
                onnxd_tensor_view_data(&compute->inputs[0]), bytes);

@@ -42,6 +42,17 @@ ONNXD_NODISCARD onnxd_status *onnxd_op_read_ints(const onnxd_node *node, uint32_
 ONNXD_NODISCARD onnxd_status *onnxd_op_list_length(const onnxd_infer *infer, uint32_t index,
                                                    int64_t *out_length);
 
+/* The value of input `index`, a shape, as dimensions; *out_is_known is false when inference does
+ * not know it, and *out_shape then has as many unknown dimensions as the list has elements (unknown
+ * rank when that is not known either). Dimensions below `minimum` are refused. */
+ONNXD_NODISCARD onnxd_status *onnxd_infer_shape_list(const onnxd_infer *infer, uint32_t index,
+                                                     int64_t minimum, onnxd_shape *out_shape,
+                                                     bool *out_is_known);
+/* The same from a view, for a kernel. */
+ONNXD_NODISCARD onnxd_status *onnxd_op_read_shape(const onnxd_node *node, uint32_t index,
+                                                  const onnxd_tensor_view *view, int64_t minimum,
+                                                  onnxd_shape *out_shape);
+
 /* Axes that are an attribute in early opsets and an input in later ones. */
 typedef struct onnxd_axes {
     bool is_given;
@@ -67,7 +78,8 @@ ONNXD_NODISCARD onnxd_status *onnxd_op_parse_consumed(const onnxd_node *node, in
 
 /* `infer` of operators whose output 0 has the type and shape of input 0. */
 ONNXD_NODISCARD onnxd_status *onnxd_op_infer_same(onnxd_infer *infer);
-/* `compute` of operators whose output 0 has the bytes of input 0. */
+/* `compute` of operators whose output 0 has the bytes of input 0: INTERNAL when their numbers of
+ * bytes differ. */
 ONNXD_NODISCARD onnxd_status *onnxd_op_compute_copy(const onnxd_compute *compute);
 
 /* INTERNAL unless an output has the shape that the kernel is about to write. Guards kernels that
