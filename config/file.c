@@ -65,7 +65,7 @@ static onnxd_status *read_value(onnxd_config_load_state *state, const onnxd_opti
 {
     char number[ONNXD_CONFIG_NUMBER];
     char shown[ONNXD_CONFIG_SHOWN];
-    char expected[ONNXD_CONFIG_EXPECTED];
+    char expected[ONNXD_OPTION_EXPECTED];
 
     if (option->kind == ONNXD_OPTION_LIST && cJSON_IsArray(node.item))
         return read_list(state, option, node);
@@ -73,11 +73,11 @@ static onnxd_status *read_value(onnxd_config_load_state *state, const onnxd_opti
     if (text == NULL && node.item->valuestring != NULL)
         return onnxd_error(
             ONNXD_INVALID_ARGUMENT, "expected %s, got the string '%s'",
-            onnxd_config_expected(option, expected),
+            onnxd_option_expected(option, expected),
             onnxd_config_show(node.item->valuestring, strlen(node.item->valuestring), shown));
     if (text == NULL)
         return onnxd_error(ONNXD_INVALID_ARGUMENT, "expected %s, got %s",
-                           onnxd_config_expected(option, expected), onnxd_config_kind(node));
+                           onnxd_option_expected(option, expected), onnxd_config_kind(node));
     if (option->kind == ONNXD_OPTION_LIST)
         return onnxd_option_set_list(option, &text, 1, &state->config->arena, state->config);
     return onnxd_option_parse(option, text, &state->config->arena, state->config);

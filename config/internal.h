@@ -84,9 +84,6 @@ void onnxd_config_read_file(onnxd_config_load_state *state, const onnxd_config_d
 void onnxd_config_read_providers(onnxd_config_load_state *state, onnxd_config_node array);
 /* What holds between options, and the grammar of addresses and names. After all values are set. */
 void onnxd_config_check(onnxd_config_load_state *state);
-/* "an integer from 1 to 5": what an option takes, for a message. */
-#define ONNXD_CONFIG_EXPECTED 128
-const char *onnxd_config_expected(const onnxd_option *option, char *buffer);
 /* Puts a failed onnxd_option_parse() into the report; frees `status`. */
 void onnxd_config_take_status(onnxd_config_load_state *state, const char *where, const char *key,
                               onnxd_status *status);

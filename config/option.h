@@ -59,8 +59,13 @@ const onnxd_option *onnxd_option_find_flag(const char *flag, uint32_t commands);
 /* "ONNXD_HTTP_LISTEN" into `buffer` of ONNXD_OPTION_ENVIRONMENT bytes; returns it. */
 #define ONNXD_OPTION_ENVIRONMENT 64
 const char *onnxd_option_environment(const onnxd_option *option, char *buffer);
-/* "integer", "size", "list of strings", ... for help and messages. */
+/* "integer", "size", "list of strings", ... for the reference. */
 const char *onnxd_option_kind_name(onnxd_option_kind kind);
+
+/* "an integer from 1 to 5": what the option takes, for help and messages. May use `buffer` of
+ * ONNXD_OPTION_EXPECTED bytes. */
+#define ONNXD_OPTION_EXPECTED 128
+const char *onnxd_option_expected(const onnxd_option *option, char *buffer);
 
 /* Reads text as an environment variable gives it (lists are separated by commas) into the option's
  * field of `config`. Strings are copied into `arena`.

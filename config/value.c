@@ -15,7 +15,7 @@ static const void *const_field_of(const onnxd_option *option, const void *config
     return (const char *)config + option->offset;
 }
 
-const char *onnxd_config_expected(const onnxd_option *option, char *buffer)
+const char *onnxd_option_expected(const onnxd_option *option, char *buffer)
 {
     const char *what = "an integer";
     switch (option->kind) {
@@ -28,7 +28,7 @@ const char *onnxd_config_expected(const onnxd_option *option, char *buffer)
     case ONNXD_OPTION_LEVEL:
         return "error, warn, info or debug";
     case ONNXD_OPTION_F64:
-        snprintf(buffer, ONNXD_CONFIG_EXPECTED, "a number from %g to %g", option->least_real,
+        snprintf(buffer, ONNXD_OPTION_EXPECTED, "a number from %g to %g", option->least_real,
                  option->most_real);
         return buffer;
     case ONNXD_OPTION_BYTES:
@@ -39,10 +39,10 @@ const char *onnxd_config_expected(const onnxd_option *option, char *buffer)
         break;
     }
     if (option->most == ONNXD_UNLIMITED)
-        snprintf(buffer, ONNXD_CONFIG_EXPECTED, "%s of at least %llu, or \"unlimited\"", what,
+        snprintf(buffer, ONNXD_OPTION_EXPECTED, "%s of at least %llu, or \"unlimited\"", what,
                  (unsigned long long)option->least);
     else
-        snprintf(buffer, ONNXD_CONFIG_EXPECTED, "%s from %llu to %llu", what,
+        snprintf(buffer, ONNXD_OPTION_EXPECTED, "%s from %llu to %llu", what,
                  (unsigned long long)option->least, (unsigned long long)option->most);
     return buffer;
 }

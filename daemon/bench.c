@@ -59,35 +59,59 @@ static double percentile_ms(const bench_result *result, uint32_t percent)
     return (double)result->latencies_ns[rank > 0 ? rank - 1 : 0] / 1e6;
 }
 
+static double mean_ms(const bench_result *result)
+{
+    return (double)result->total_ns / 1e6 / result->iterations;
+}
+
+static double throughput(const onnxd_config *config, const bench_result *result)
+{
+    return (double)result->iterations * config->bench_batch / ((double)result->total_ns / 1e9);
+}
+
+static void write_json(const onnxd_config *config, const char *model, const bench_result *result,
+                       onnxd_strbuf *out)
+{
+    onnxd_strbuf_puts(out, "{\"model\": ");
+    onnxd_strbuf_json_string(out, model, strlen(model));
+    onnxd_strbuf_printf(
+        out,
+        ", \"threads\": %u, \"batch\": %u, \"warmup\": %u, \"iterations\": %u, "
+        "\"latency_ms\": {\"median\": %.6f, \"p90\": %.6f, \"p99\": %.6f, \"min\": %.6f, "
+        "\"mean\": %.6f}, \"throughput_per_s\": %.3f, \"allocations_per_run\": %.3f}\n",
+        onnxd_wire_cpu_threads(config, config->bench_threads), config->bench_batch,
+        config->bench_warmup, result->iterations, percentile_ms(result, 50),
+        percentile_ms(result, 90), percentile_ms(result, 99), percentile_ms(result, 0),
+        mean_ms(result), throughput(config, result),
+        (double)result->allocations / result->iterations);
+}
+
+/* In microseconds where milliseconds would be mostly zeros. */
+static void write_text(const onnxd_config *config, const char *model, const bench_result *result,
+                       onnxd_strbuf *out)
+{
+    bool is_short = percentile_ms(result, 50) < 1;
+    double scale = is_short ? 1e3 : 1;
+    onnxd_strbuf_printf(
+        out,
+        "%s: batch %u, %u runs, %u CPU threads\nlatency in %s: median %.3f, p90 %.3f, p99 %.3f, "
+        "min %.3f, mean %.3f\nthroughput: %.1f per s\nallocations per run: %.2f\n",
+        model, config->bench_batch, result->iterations,
+        onnxd_wire_cpu_threads(config, config->bench_threads), is_short ? "us" : "ms",
+        scale * percentile_ms(result, 50), scale * percentile_ms(result, 90),
+        scale * percentile_ms(result, 99), scale * percentile_ms(result, 0),
+        scale * mean_ms(result), throughput(config, result),
+        (double)result->allocations / result->iterations);
+}
+
 static void report(const onnxd_config *config, const char *model, const bench_result *result)
 {
-    double seconds = (double)result->total_ns / 1e9;
-    double mean = (double)result->total_ns / 1e6 / result->iterations;
-    double throughput = (double)result->iterations * config->bench_batch / seconds;
-    double allocations = (double)result->allocations / result->iterations;
     onnxd_strbuf text;
-
     onnxd_strbuf_init(&text, 65536);
-    if (config->bench_json) {
-        onnxd_strbuf_puts(&text, "{\"model\": ");
-        onnxd_strbuf_json_string(&text, model, strlen(model));
-        onnxd_strbuf_printf(
-            &text,
-            ", \"threads\": %u, \"batch\": %u, \"warmup\": %u, \"iterations\": %u, "
-            "\"latency_ms\": {\"median\": %.6f, \"p90\": %.6f, \"p99\": %.6f, \"min\": %.6f, "
-            "\"mean\": %.6f}, \"throughput_per_s\": %.3f, \"allocations_per_run\": %.3f}\n",
-            config->bench_threads, config->bench_batch, config->bench_warmup, result->iterations,
-            percentile_ms(result, 50), percentile_ms(result, 90), percentile_ms(result, 99),
-            percentile_ms(result, 0), mean, throughput, allocations);
-    } else {
-        onnxd_strbuf_printf(
-            &text,
-            "%s: batch %u, %u runs\nlatency in ms: median %.3f, p90 %.3f, p99 %.3f, min %.3f, "
-            "mean %.3f\nthroughput: %.1f per s\nallocations per run: %.2f\n",
-            model, config->bench_batch, result->iterations, percentile_ms(result, 50),
-            percentile_ms(result, 90), percentile_ms(result, 99), percentile_ms(result, 0), mean,
-            throughput, allocations);
-    }
+    if (config->bench_json)
+        write_json(config, model, result, &text);
+    else
+        write_text(config, model, result, &text);
     fputs(text.data != NULL ? text.data : "", stdout);
     onnxd_strbuf_deinit(&text);
 }

@@ -71,12 +71,24 @@ static const onnxd_command list_eps = {
     .run = onnxd_command_list_eps,
 };
 
+static const onnxd_command list_operators = {
+    .name = "list-operators",
+    .positionals = "",
+    .summary = "list the operators that models may use",
+    .paragraph = "One line each: domain, operator, and the opsets of the domain that it is known "
+                 "in. A model with\nanother operator is refused when it is loaded.",
+    .run = onnxd_command_list_operators,
+};
+
 static const onnxd_command healthcheck = {
     .name = "healthcheck",
     .positionals = "",
     .options = ONNXD_HEALTHCHECK,
     .summary = "ask a running server whether it is ready",
-    .paragraph = "Exits with 0 when the answer is 200. For containers without a shell.",
+    .paragraph =
+        "Exits with 0 when the answer is 200. For containers without a shell. Without --url "
+        "the server is\nlooked for at the first address of http.listen, which "
+        "--config, --set and ONNXD_HTTP_LISTEN give.",
     .run = onnxd_command_healthcheck,
 };
 
@@ -88,6 +100,13 @@ static const onnxd_command config_reference = {
     .run = onnxd_command_config_reference,
 };
 
-const onnxd_command *const onnxd_commands[] = {
-    &serve, &run, &bench, &inspect, &check_config, &list_eps, &healthcheck, &config_reference,
-    NULL};
+const onnxd_command *const onnxd_commands[] = {&serve,
+                                               &run,
+                                               &bench,
+                                               &inspect,
+                                               &check_config,
+                                               &list_eps,
+                                               &list_operators,
+                                               &healthcheck,
+                                               &config_reference,
+                                               NULL};

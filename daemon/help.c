@@ -59,8 +59,10 @@ static void write_flag(onnxd_strbuf *out, const onnxd_option *option)
     char left[96];
     char right[1024];
     char environment[ONNXD_OPTION_ENVIRONMENT];
+    char expected[ONNXD_OPTION_EXPECTED];
     snprintf(left, sizeof(left), "%s%s", option->flag, placeholder(option));
-    snprintf(right, sizeof(right), "%s (default %s; key %s; variable %s)", option->help,
+    snprintf(right, sizeof(right), "%s (%s; default %s; key %s; variable %s)", option->help,
+             onnxd_option_expected(option, expected),
              option->default_text[0] != '\0' ? option->default_text : "empty", option->key,
              onnxd_option_environment(option, environment));
     write_entry(out, left, right);
@@ -84,13 +86,8 @@ static void write_command_help(const onnxd_command *command, onnxd_strbuf *out)
     write_entry(out, "--help", "this text");
     if (command->options == 0)
         return;
-    onnxd_strbuf_puts(out, "\noptions of the configuration file, for --set and the environment:\n");
-    for (size_t i = 0; i < onnxd_option_count(); i++) {
-        const onnxd_option *option = onnxd_option_at(i);
-        if (option->flag == NULL)
-            write_entry(out, option->key, option->help);
-    }
-    onnxd_strbuf_puts(out, "  providers, a list, is described in docs/config.md\n");
+    onnxd_strbuf_puts(out, "\nEvery option of the configuration, with its range, default and "
+                           "variable: docs/config.md, or\n'onnxd config-reference'.\n");
 }
 
 void onnxd_cli_write_help(const onnxd_command *command, onnxd_strbuf *out)

@@ -189,28 +189,6 @@ static onnxd_status *open_instances(const onnxd_config *config, uint32_t cpu_thr
     return NULL;
 }
 
-static onnxd_status *check_chosen(const onnxd_config *config, const instances *all)
-{
-    const char *chosen = config->models_ep;
-    onnxd_suggest suggest = {.name = chosen};
-    if (chosen[0] == '\0')
-        return NULL;
-    for (size_t i = 0; i < all->count; i++) {
-        const char *name = onnxd_ep_name(all->eps[i]);
-        const char *label = onnxd_ep_label(all->eps[i]);
-        if (strcmp(name, chosen) == 0 || strcmp(label, chosen) == 0)
-            return NULL;
-        onnxd_suggest_offer(&suggest, name);
-        onnxd_suggest_offer(&suggest, label);
-    }
-    if (suggest.best != NULL)
-        return onnxd_error(ONNXD_INVALID_ARGUMENT,
-                           "models.ep: provider '%.100s' is not configured, did you mean '%s'?",
-                           chosen, suggest.best);
-    return onnxd_error(ONNXD_INVALID_ARGUMENT, "models.ep: provider '%.100s' is not configured",
-                       chosen);
-}
-
 onnxd_status *onnxd_engine_open(const onnxd_config *config, uint32_t cpu_threads,
                                 onnxd_engine *out_engine)
 {
@@ -223,9 +201,6 @@ onnxd_status *onnxd_engine_open(const onnxd_config *config, uint32_t cpu_threads
     if (status != NULL)
         goto fail;
     status = open_instances(config, cpu_threads, engine.providers, &all);
-    if (status != NULL)
-        goto fail;
-    status = check_chosen(config, &all);
     if (status != NULL)
         goto fail;
     status = onnxd_runtime_create(all.eps, all.count, onnxd_ops(), &options, &engine.runtime);

@@ -47,7 +47,7 @@ typedef struct onnxd_engine {
 } onnxd_engine;
 
 /* `cpu_threads` 0: what the configuration says. Errors: those of the providers with the place in
- * the configuration, INVALID_ARGUMENT when models.ep names no configured instance. */
+ * the configuration. */
 ONNXD_NODISCARD onnxd_status *onnxd_engine_open(const onnxd_config *config, uint32_t cpu_threads,
                                                 onnxd_engine *out_engine);
 /* After every model. Half-open is fine. */
@@ -60,6 +60,10 @@ onnxd_model_options onnxd_wire_model_options(const onnxd_config *config);
 onnxd_http_options onnxd_wire_http_options(const onnxd_config *config);
 onnxd_scheduler_options onnxd_wire_scheduler_options(const onnxd_config *config);
 onnxd_runtime_options onnxd_wire_runtime_options(const onnxd_config *config);
+
+/* Compute threads of the first instance of cpu_ep with onnxd_engine_open()'s `cpu_threads`; 0 when
+ * there is no such instance. */
+uint32_t onnxd_wire_cpu_threads(const onnxd_config *config, uint32_t cpu_threads);
 
 /* Memory that this process may use: the control group's limit or the machine's, the smaller. */
 uint64_t onnxd_usable_memory_bytes(void);

@@ -5,6 +5,7 @@
 
 #include "base/number.h"
 #include "daemon/wire.h"
+#include "ep/cpu/cpu_ep.h"
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
@@ -153,4 +154,21 @@ onnxd_http_options onnxd_wire_http_options(const onnxd_config *config)
         .max_timeout_us = config->http_max_timeout_us,
         .retry_after_s = config->http_retry_after_s,
     };
+}
+
+uint32_t onnxd_wire_cpu_threads(const onnxd_config *config, uint32_t cpu_threads)
+{
+    for (size_t i = 0; i < config->provider_count; i++) {
+        const onnxd_config_provider *provider = &config->providers[i];
+        uint64_t threads = cpu_threads;
+        if (strcmp(provider->name, onnxd_cpu_ep_api()->name) != 0)
+            continue;
+        for (size_t j = 0; j < provider->option_count && cpu_threads == 0; j++)
+            if (strcmp(provider->options[j].key, "cpu.threads") == 0 &&
+                !onnxd_parse_u64(provider->options[j].value, strlen(provider->options[j].value),
+                                 &threads))
+                threads = 0;
+        return threads != 0 ? (uint32_t)threads : (uint32_t)onnxd_cpu_count_allowed();
+    }
+    return 0;
 }

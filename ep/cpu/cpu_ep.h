@@ -10,4 +10,9 @@
 /* Constant; named "cpu_ep". Each device index is an instance of its own with the same CPUs. */
 const onnxd_ep_api *onnxd_cpu_ep_api(void);
 
+/* CPUs that the process may run on, which is what the option cpu.threads at 0 stands for: its
+ * affinity, and no more than its control groups' quotas (version 2, the tightest on the way up)
+ * round up to. At least 1. */
+int onnxd_cpu_count_allowed(void);
+
 #endif

@@ -16,6 +16,7 @@
 #include <pthread.h>
 
 #include "base/arena.h"
+#include "ep/cpu/cpu_ep.h"
 #include "ep/cpu/dnnl/primitive.h"
 #include "ep/ep.h"
 #include "ep/fence_table.h"
@@ -40,9 +41,6 @@ extern const onnxd_ep_option_def onnxd_cpu_option_defs[]; /* ends with a NULL ke
 ONNXD_NODISCARD onnxd_status *onnxd_cpu_options_parse(const onnxd_ep_config *config,
                                                       onnxd_cpu_options *out_options);
 
-/* CPUs that the process may run on: its affinity, and no more than its control groups' quotas
- * (version 2, the tightest on the way up) round up to. At least 1. */
-int onnxd_cpu_count_allowed(void);
 /* Bytes of physical memory. UINT64_MAX when it cannot be told. */
 uint64_t onnxd_cpu_memory_bytes(void);
 /* One line of a cpu.max file, "<quota or max> <period>", as CPUs rounded up; 0 for no limit or a
@@ -145,13 +143,15 @@ typedef struct onnxd_cpu_entry {
 
 extern const onnxd_cpu_implementation onnxd_cpu_portable;
 extern const onnxd_cpu_implementation onnxd_cpu_onednn_convolution;
-extern const onnxd_cpu_implementation onnxd_cpu_onednn_pool;
-extern const onnxd_cpu_implementation onnxd_cpu_onednn_global_pool;
+extern const onnxd_cpu_implementation onnxd_cpu_onednn_max_pool;
+extern const onnxd_cpu_implementation onnxd_cpu_onednn_average_pool;
+extern const onnxd_cpu_implementation onnxd_cpu_onednn_global_max;
+extern const onnxd_cpu_implementation onnxd_cpu_onednn_global_average;
 extern const onnxd_cpu_implementation onnxd_cpu_onednn_gemm;
 extern const onnxd_cpu_implementation onnxd_cpu_onednn_matmul;
 extern const onnxd_cpu_implementation onnxd_cpu_onednn_softmax;
 extern const onnxd_cpu_implementation onnxd_cpu_onednn_lrn;
-extern const onnxd_cpu_implementation onnxd_cpu_onednn_relu;
+extern const onnxd_cpu_implementation onnxd_cpu_relu;
 extern const onnxd_cpu_implementation onnxd_cpu_onednn_add;
 extern const onnxd_cpu_implementation onnxd_cpu_onednn_multiply;
 

@@ -126,8 +126,8 @@ Test(cli, too_much_is_refused)
            "too many arguments; see 'onnxd run --help'");
 }
 
-/* --help is the documentation: it names every flag of the command, its key and its variable, and
- * every key without a flag. */
+/* --help is the documentation of a command's own flags: each with its range, default, key and
+ * variable. Flags of others are not in it. */
 Test(cli, help_is_complete)
 {
     for (size_t c = 0; onnxd_commands[c] != NULL; c++) {
@@ -136,6 +136,7 @@ Test(cli, help_is_complete)
         onnxd_strbuf_init(&text, 1 << 20);
         onnxd_cli_write_help(command, &text);
         cr_assert_not_null(strstr(text.data, command->name));
+        cr_assert_eq(strstr(text.data, "docs/config.md") != NULL, command->options != 0);
         for (size_t i = 0; i < onnxd_option_count(); i++) {
             const onnxd_option *option = onnxd_option_at(i);
             char environment[ONNXD_OPTION_ENVIRONMENT];
@@ -143,10 +144,13 @@ Test(cli, help_is_complete)
             bool is_flag = option->flag != NULL && (option->commands & command->options) != 0;
             if (is_flag)
                 cr_assert(strstr(text.data, option->flag) && strstr(text.data, option->key) &&
-                              strstr(text.data, environment),
+                              strstr(text.data, environment) &&
+                              strstr(text.data, option->default_text),
                           "%s %s", command->name, option->key);
-            else if (option->flag == NULL && command->options != 0)
-                cr_assert(strstr(text.data, option->key), "%s %s", command->name, option->key);
+            else
+                cr_assert(strstr(text.data, environment) == NULL ||
+                              strcmp(option->key, "http.listen") == 0,
+                          "%s %s", command->name, option->key);
         }
         onnxd_strbuf_deinit(&text);
     }
@@ -155,5 +159,17 @@ Test(cli, help_is_complete)
     onnxd_cli_write_help(NULL, &text);
     for (size_t c = 0; onnxd_commands[c] != NULL; c++)
         cr_assert_not_null(strstr(text.data, onnxd_commands[c]->name));
+    onnxd_strbuf_deinit(&text);
+}
+
+Test(cli, help_shows_ranges)
+{
+    onnxd_strbuf text;
+    const onnxd_command *command = onnxd_commands[0];
+    for (size_t c = 0; strcmp(command->name, "bench") != 0; c++)
+        command = onnxd_commands[c];
+    onnxd_strbuf_init(&text, 1 << 20);
+    onnxd_cli_write_help(command, &text);
+    cr_assert_not_null(strstr(text.data, "an integer from 1 to 10000000"));
     onnxd_strbuf_deinit(&text);
 }

@@ -122,10 +122,20 @@ Test(wire, one_provider_can_be_chosen)
     cr_assert_null(status, "%s", onnxd_status_message(status));
     cr_assert_eq(engine.runtime->ep_count, 1);
     onnxd_engine_close(&engine);
-    config->models_ep = "cpu_epp";
-    status = onnxd_engine_open(config, 1, &engine);
-    cr_assert_str_eq(onnxd_status_message(status),
-                     "models.ep: provider 'cpu_epp' is not configured, did you mean 'cpu_ep'?");
-    onnxd_status_free(status);
+    onnxd_config_destroy(config);
+}
+
+Test(wire, threads_of_a_measurement)
+{
+    onnxd_config *config = default_config();
+    static const onnxd_config_pair threads = {.key = "cpu.threads", .value = "3"};
+    onnxd_config_provider provider = {.name = "cpu_ep", .options = &threads, .option_count = 1};
+    cr_expect_eq(onnxd_wire_cpu_threads(config, 7), 7);
+    cr_expect_geq(onnxd_wire_cpu_threads(config, 0), 1);
+    config->providers = &provider;
+    cr_expect_eq(onnxd_wire_cpu_threads(config, 0), 3);
+    cr_expect_eq(onnxd_wire_cpu_threads(config, 2), 2);
+    provider.name = "other";
+    cr_expect_eq(onnxd_wire_cpu_threads(config, 0), 0);
     onnxd_config_destroy(config);
 }

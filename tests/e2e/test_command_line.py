@@ -1,6 +1,7 @@
 """The subcommands: exit codes, messages, --help."""
 
 import json
+import re
 
 import numpy
 import onnx
@@ -9,7 +10,8 @@ from onnx import helper, numpy_helper
 
 import support
 
-SUBCOMMANDS = ("serve", "run", "bench", "inspect", "check-config", "list-eps")
+SUBCOMMANDS = ("serve", "run", "bench", "inspect", "check-config", "list-eps",
+               "list-operators", "healthcheck")
 
 
 def test_help_names_every_subcommand():
@@ -65,6 +67,29 @@ def test_bench_prints_json(digits_path):
     latency = report["latency_ms"]
     assert 0 < latency["median"] <= latency["p90"] <= latency["p99"]
     assert report["throughput_per_s"] > 0
+
+
+def test_bench_of_a_tiny_model(digits_path):
+    result = support.run_onnxd("bench", digits_path, "--iterations", 20)
+    unit, median = re.search(r"latency in (us|ms): median ([0-9.]+)", result.stdout).groups()
+    assert float(median) >= 1 or unit == "us"
+    assert float(median) > 0
+    report = json.loads(support.run_onnxd("bench", digits_path, "--iterations", 1, "--json").stdout)
+    assert report["threads"] >= 1
+    assert f" {report['threads']} CPU threads" in result.stdout
+
+
+def test_list_operators():
+    lines = support.run_onnxd("list-operators").stdout.splitlines()
+    operators = {}
+    for line in lines:
+        domain, operator, opsets = line.split(maxsplit=2)
+        assert re.fullmatch(r"\d+-\d+(, \d+-\d+)*", opsets), line
+        operators[domain, operator] = opsets
+    assert len(operators) == len(lines) > 50
+    for name in ("Add", "Conv", "Gemm", "Relu", "Softmax"):
+        first, last = operators["ai.onnx", name].split(", ")[-1].split("-")
+        assert int(first) <= 13 <= int(last)
 
 
 def test_inspect(digits_path):
