@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -98,6 +99,15 @@ static onnxd_status *open_service(onnxd_service *service)
 
 /* ---- end ----------------------------------------------------------------------------------- */
 
+static void log_served(const onnxd_http_server *http)
+{
+    onnxd_http_stats stats = onnxd_http_server_query(http);
+    onnxd_log(ONNXD_LOG_INFO, "daemon",
+              "served requests=%" PRIu64 " responses_2xx=%" PRIu64 " responses_4xx=%" PRIu64
+              " responses_5xx=%" PRIu64,
+              stats.requests, stats.responses_2xx, stats.responses_4xx, stats.responses_5xx);
+}
+
 /* Threads before what they call back: a device thread may still be inside the wake-up of the
  * server's mailbox when the last request has come back, and the loader thread may send `changed`
  * for as long as it lives. */
@@ -108,6 +118,7 @@ static void close_service(onnxd_service *service)
         onnxd_service_close_http(service);
         while (service->phase != ONNXD_PHASE_CLOSED)
             uv_run(&service->loop, UV_RUN_ONCE);
+        log_served(service->http);
     }
     if (service->scheduler != NULL)
         onnxd_scheduler_stop(service->scheduler, onnxd_now_ns());

@@ -62,6 +62,7 @@ class Server:
             command += ["--model-repository", str(repository)]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         self.lines = []
+        self.answered = 0  # requests made through this object that were answered
         self.address = None
         self._listening = threading.Event()
         self._reader = threading.Thread(target=self._read_log, daemon=True)
@@ -93,7 +94,9 @@ class Server:
         try:
             connection.request(method, path, body=body, headers=headers or {})
             response = connection.getresponse()
-            return response.status, dict(response.getheaders()), response.read()
+            answer = response.status, dict(response.getheaders()), response.read()
+            self.answered += 1
+            return answer
         finally:
             connection.close()
 

@@ -10,12 +10,15 @@ import models
 import support
 
 
-def infer_random_light(start_server, light_models, tmp_path, name, providers):
+DECLINED = "Concat,MaxPool,AveragePool"
+
+
+def infer_random_light(start_server, light_models, tmp_path, name, config):
     path = tmp_path / f"{name}.onnx"
     model = models.random_light_model(light_models, name)
     onnx.save(model, path)
     input_name, array = models.light_input(model)
-    server = start_server(repository=path, config={"providers": providers})
+    server = start_server(repository=path, config=config)
     status, body = server.infer_json(name, {"inputs": [{
         "name": input_name, "shape": list(array.shape), "datatype": "FP32",
         "data": array.ravel().tolist()}]})
@@ -26,12 +29,14 @@ def infer_random_light(start_server, light_models, tmp_path, name, providers):
 @pytest.mark.parametrize("name", ["squeezenet", "shufflenet"])
 def test_split_equals_either_alone(start_server, light_models, tmp_path, name):
     results = {
-        label: infer_random_light(start_server, light_models, tmp_path, name, providers)
-        for label, providers in {
-            "cpu": [support.CPU_PROVIDER],
-            "sim": [support.sim_provider(), support.CPU_PROVIDER],
-            "both": [support.sim_provider(unsupported_ops="Concat,MaxPool,AveragePool"),
-                     support.CPU_PROVIDER],
+        label: infer_random_light(start_server, light_models, tmp_path, name, config)
+        for label, config in {
+            "cpu": {"providers": [support.CPU_PROVIDER]},
+            "sim": {"providers": [support.sim_provider(), support.CPU_PROVIDER],
+                    "models": {"ep": "sim_ep"}},
+            "both": {"providers": [support.sim_provider(unsupported_ops=DECLINED,
+                                                        compute_scale=0.01),
+                                   support.CPU_PROVIDER]},
         }.items()}
     np.testing.assert_allclose(results["sim"], results["cpu"], rtol=1e-5, atol=1e-9)
     np.testing.assert_allclose(results["both"], results["cpu"], rtol=1e-5, atol=1e-9)
