@@ -51,3 +51,14 @@ void onnxd_onednn_unmake(onnxd_cpu_kernel *kernel)
     onnxd_dnnl_op_destroy(kernel->state);
     kernel->state = NULL;
 }
+
+bool onnxd_onednn_can_fall_back(const onnxd_cpu_case *c)
+{
+    /* The workspace is the op's. */
+    return onnxd_cpu_portable.takes(c) && c->def->workspace_bytes == NULL;
+}
+
+onnxd_status *onnxd_onednn_fall_back(onnxd_cpu_kernel *kernel, const onnxd_kernel_args *args)
+{
+    return onnxd_cpu_portable.enqueue(kernel, args);
+}

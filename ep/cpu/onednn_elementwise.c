@@ -1,4 +1,4 @@
-/* Relu; Add, Mul and the Sum of two inputs where nothing is broadcast. */
+/* Add, Mul and the Sum of two inputs where nothing is broadcast. */
 #include "ep/cpu/onednn.h"
 
 static int64_t count_of(const onnxd_shape *shape)
@@ -17,16 +17,6 @@ static onnxd_status *make_elementwise(const onnxd_cpu_case *c, onnxd_dnnl_elemen
         onnxd_dnnl_elementwise_create(c->runtime->dnnl, kind, count_of(&c->outputs[0].shape), &op));
     onnxd_onednn_adopt(kernel, op);
     return NULL;
-}
-
-static bool takes_relu(const onnxd_cpu_case *c)
-{
-    return onnxd_onednn_takes(c);
-}
-
-static onnxd_status *make_relu(const onnxd_cpu_case *c, onnxd_cpu_kernel *kernel)
-{
-    return make_elementwise(c, ONNXD_DNNL_RELU, kernel);
 }
 
 /* Two inputs of the shape of the output. */
@@ -51,7 +41,6 @@ static onnxd_status *make_multiply(const onnxd_cpu_case *c, onnxd_cpu_kernel *ke
     return make_elementwise(c, ONNXD_DNNL_MULTIPLY, kernel);
 }
 
-ONNXD_ONEDNN_IMPLEMENTATION(onnxd_cpu_onednn_relu, takes_relu, make_relu, ONNXD_ONEDNN_SIMPLE);
 ONNXD_ONEDNN_IMPLEMENTATION(onnxd_cpu_onednn_add, takes_equal, make_add, ONNXD_ONEDNN_SIMPLE);
 ONNXD_ONEDNN_IMPLEMENTATION(onnxd_cpu_onednn_multiply, takes_equal, make_multiply,
                             ONNXD_ONEDNN_SIMPLE);

@@ -1,4 +1,10 @@
-/* MaxPool, AveragePool and the global pools. */
+/*
+ * MaxPool, AveragePool and the global pools.
+ *
+ * oneDNN begins a maximum with the lowest finite number, so a window of negative infinities gives
+ * that in their place.
+ */
+#include <float.h>
 #include <string.h>
 
 #include "ep/cpu/onednn.h"
@@ -93,6 +99,35 @@ static onnxd_status *make_global(const onnxd_cpu_case *c, onnxd_cpu_kernel *kern
                     kernel);
 }
 
-ONNXD_ONEDNN_IMPLEMENTATION(onnxd_cpu_onednn_pool, takes_pool, make_pool, ONNXD_ONEDNN_SIMPLE);
-ONNXD_ONEDNN_IMPLEMENTATION(onnxd_cpu_onednn_global_pool, takes_global, make_global,
+static bool takes_max_pool(const onnxd_cpu_case *c)
+{
+    return takes_pool(c) && onnxd_onednn_can_fall_back(c);
+}
+
+static bool takes_global_max(const onnxd_cpu_case *c)
+{
+    return takes_global(c) && onnxd_onednn_can_fall_back(c);
+}
+
+static onnxd_status *enqueue_max(onnxd_cpu_kernel *kernel, const onnxd_kernel_args *args)
+{
+    ONNXD_TRY(onnxd_onednn_enqueue(kernel, args));
+    const float *out = onnxd_tensor_view_data(&args->outputs[0]);
+    const onnxd_shape *shape = &args->outputs[0].shape;
+    size_t count = 1;
+    for (int32_t i = 0; i < shape->rank; i++)
+        count *= (size_t)shape->dims[i];
+    int is_odd = 0;
+    for (size_t i = 0; i < count; i++)
+        is_odd |= !(out[i] > -FLT_MAX);
+    return ONNXD_UNLIKELY(is_odd) ? onnxd_onednn_fall_back(kernel, args) : NULL;
+}
+
+ONNXD_ONEDNN_IMPLEMENTATION(onnxd_cpu_onednn_average_pool, takes_pool, make_pool,
                             ONNXD_ONEDNN_SIMPLE);
+ONNXD_ONEDNN_IMPLEMENTATION(onnxd_cpu_onednn_global_average, takes_global, make_global,
+                            ONNXD_ONEDNN_SIMPLE);
+ONNXD_ONEDNN_GUARDED(onnxd_cpu_onednn_max_pool, takes_max_pool, make_pool, enqueue_max,
+                     ONNXD_ONEDNN_SIMPLE);
+ONNXD_ONEDNN_GUARDED(onnxd_cpu_onednn_global_max, takes_global_max, make_global, enqueue_max,
+                     ONNXD_ONEDNN_SIMPLE);

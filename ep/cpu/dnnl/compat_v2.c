@@ -98,16 +98,6 @@ dnnl_status_t onnxd_pd_lrn(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, cons
     return dnnl_primitive_desc_create(pd, &desc, attr, engine, NULL);
 }
 
-dnnl_status_t onnxd_pd_eltwise(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
-                               dnnl_alg_kind_t algorithm, const onnxd_md *data,
-                               const_dnnl_primitive_attr_t attr)
-{
-    dnnl_eltwise_desc_t desc;
-    TRY(dnnl_eltwise_forward_desc_init(&desc, dnnl_forward_inference, algorithm, &data->value, 0.0f,
-                                       0.0f));
-    return dnnl_primitive_desc_create(pd, &desc, attr, engine, NULL);
-}
-
 dnnl_status_t onnxd_pd_binary(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                               dnnl_alg_kind_t algorithm, const onnxd_md *data,
                               const_dnnl_primitive_attr_t attr)

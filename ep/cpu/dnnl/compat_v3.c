@@ -80,14 +80,6 @@ dnnl_status_t onnxd_pd_lrn(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, cons
                                                   data->value, size, alpha, beta, bias, attr);
 }
 
-dnnl_status_t onnxd_pd_eltwise(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
-                               dnnl_alg_kind_t algorithm, const onnxd_md *data,
-                               const_dnnl_primitive_attr_t attr)
-{
-    return dnnl_eltwise_forward_primitive_desc_create(pd, engine, dnnl_forward_inference, algorithm,
-                                                      data->value, data->value, 0.0f, 0.0f, attr);
-}
-
 dnnl_status_t onnxd_pd_binary(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                               dnnl_alg_kind_t algorithm, const onnxd_md *data,
                               const_dnnl_primitive_attr_t attr)

@@ -15,8 +15,6 @@ typedef struct onnxd_dnnl_packed onnxd_dnnl_packed;
 ONNXD_NODISCARD onnxd_status *onnxd_dnnl_error(dnnl_status_t code, const char *what);
 dnnl_engine_t onnxd_dnnl_engine(const onnxd_dnnl *dnnl);
 dnnl_stream_t onnxd_dnnl_stream(const onnxd_dnnl *dnnl);
-/* Gives the calling thread the context's OpenMP team. */
-void onnxd_dnnl_enter(const onnxd_dnnl *dnnl);
 
 /* Row-major FLOAT. */
 ONNXD_NODISCARD onnxd_status *onnxd_md_plain(onnxd_md *md, int rank, const int64_t *dims);

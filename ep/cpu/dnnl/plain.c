@@ -48,18 +48,13 @@ onnxd_status *onnxd_dnnl_elementwise_create(onnxd_dnnl *dnnl, onnxd_dnnl_element
     const_dnnl_primitive_attr_t attr = onnxd_dnnl_attr(dnnl);
     onnxd_dnnl_enter(dnnl);
     ONNXD_TRY(onnxd_md_plain(&md, 1, &count));
-    dnnl_status_t code =
-        kind == ONNXD_DNNL_RELU
-            ? onnxd_pd_eltwise(&pd, engine, dnnl_eltwise_relu, &md, attr)
-            : onnxd_pd_binary(&pd, engine,
-                              kind == ONNXD_DNNL_ADD ? dnnl_binary_add : dnnl_binary_mul, &md,
-                              attr);
+    dnnl_status_t code = onnxd_pd_binary(
+        &pd, engine, kind == ONNXD_DNNL_ADD ? dnnl_binary_add : dnnl_binary_mul, &md, attr);
     onnxd_status *status = onnxd_dnnl_error(code, "this elementwise operation");
     if (status == NULL) {
         const onnxd_md *sources[] = {&md, &md};
         static const int arguments[] = {DNNL_ARG_SRC_0, DNNL_ARG_SRC_1};
-        status = onnxd_dnnl_op_finish_plain(dnnl, pd, sources, arguments,
-                                            kind == ONNXD_DNNL_RELU ? 1 : 2, &md, out_op);
+        status = onnxd_dnnl_op_finish_plain(dnnl, pd, sources, arguments, 2, &md, out_op);
     }
     onnxd_md_deinit(&md);
     return status;

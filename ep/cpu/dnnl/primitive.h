@@ -31,6 +31,8 @@ typedef struct onnxd_dnnl_op onnxd_dnnl_op;
 ONNXD_NODISCARD onnxd_status *onnxd_dnnl_create(int threads, onnxd_dnnl **out_dnnl);
 /* No op may be left. NULL is fine. */
 void onnxd_dnnl_destroy(onnxd_dnnl *dnnl);
+/* Gives the calling thread's OpenMP regions a team of the context's size. */
+void onnxd_dnnl_enter(const onnxd_dnnl *dnnl);
 /* Packed weights that live, and their bytes. */
 void onnxd_dnnl_query_packed(onnxd_dnnl *dnnl, size_t *out_count, size_t *out_bytes);
 
@@ -105,11 +107,8 @@ typedef struct onnxd_dnnl_lrn {
 ONNXD_NODISCARD onnxd_status *onnxd_dnnl_lrn_create(onnxd_dnnl *dnnl, const onnxd_dnnl_lrn *lrn,
                                                     onnxd_dnnl_op **out_op);
 
-typedef enum onnxd_dnnl_elementwise {
-    ONNXD_DNNL_RELU, /* inputs: source */
-    ONNXD_DNNL_ADD,  /* inputs: two sources */
-    ONNXD_DNNL_MULTIPLY
-} onnxd_dnnl_elementwise;
+typedef enum onnxd_dnnl_elementwise { ONNXD_DNNL_ADD, ONNXD_DNNL_MULTIPLY } onnxd_dnnl_elementwise;
+/* inputs: two sources. */
 ONNXD_NODISCARD onnxd_status *onnxd_dnnl_elementwise_create(onnxd_dnnl *dnnl,
                                                             onnxd_dnnl_elementwise kind,
                                                             int64_t count, onnxd_dnnl_op **out_op);

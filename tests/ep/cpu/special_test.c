@@ -1,0 +1,233 @@
+/* What NaN and infinities become, through the kernels that the provider prefers and through the
+ * portable ones. */
+#include <math.h>
+#include <string.h>
+
+#include <criterion/criterion.h>
+
+#include "tests/ep/cpu/support.h"
+
+typedef struct fixture {
+    onnxd_ep *fast, *portable;
+    uint64_t seed;
+} fixture;
+
+static fixture open_both(void)
+{
+    fixture f = {.fast = ep_open_default(), .portable = ep_open_portable(), .seed = 77};
+    return f;
+}
+
+static void close_both(fixture *f)
+{
+    onnxd_ep_destroy(f->fast);
+    onnxd_ep_destroy(f->portable);
+}
+
+/* Ordinary values with every `every`-th one out of `specials`. */
+static onnxd_tensor *sprinkled(fixture *f, int32_t rank, const int64_t *dims, uint64_t every,
+                               const float *specials, size_t special_count)
+{
+    onnxd_tensor *tensor = tensor_random(&f->seed, rank, dims);
+    float *values = tensor->data;
+    for (size_t i = 0; i < tensor->count; i++)
+        if (next_random(&f->seed) % every == 0)
+            values[i] = specials[next_random(&f->seed) % special_count];
+    return tensor;
+}
+
+static bool is_close(double a, double b)
+{
+    if (isnan(a) || isnan(b))
+        return isnan(a) && isnan(b);
+    if (isinf(a) || isinf(b))
+        return a == b;
+    double scale = fabs(b) > 1 ? fabs(b) : 1;
+    return fabs(a - b) <= 2e-5 * scale;
+}
+
+/* Takes over `run` and ends the node. */
+static void check_node(fixture *f, test_node *t, test_run *run)
+{
+    test_run reference = {0};
+    expect_ok(node_resolve(t));
+    for (int i = 0; i < MAX_OPERANDS; i++) {
+        if (run->inputs[i] != NULL)
+            reference.inputs[i] = onnxd_tensor_retain(run->inputs[i]);
+    }
+    expect_ok(run_node(f->portable, t, &reference));
+    expect_ok(run_node(f->fast, t, run));
+    for (size_t i = 0; i < run->outputs[0]->count; i++) {
+        double is = tensor_at(run->outputs[0], i), wanted = tensor_at(reference.outputs[0], i);
+        if (is_close(is, wanted))
+            continue;
+        cr_expect_fail("%s with %s: element %zu is %g, the portable kernel gives %g",
+                       t->node->op_type, run->implementation, i, is, wanted);
+        break;
+    }
+    run_deinit(run);
+    run_deinit(&reference);
+    node_deinit(t);
+}
+
+/* The kinds of specials that are fed, each alone and all together. */
+static const float specials[] = {NAN, INFINITY, -INFINITY, -0.0f, 1e18f, -1e18f};
+
+#define ROUNDS 21
+
+/* Rounds 0-6 sprinkle thinly, 7-13 densely, 14-20 fill. */
+static onnxd_tensor *input_for(fixture *f, int32_t rank, const int64_t *dims, int round)
+{
+    static const uint64_t every[] = {13, 2, 1};
+    size_t kind = (size_t)round % 7;
+    const float *from = kind < 6 ? &specials[kind] : specials;
+    return sprinkled(f, rank, dims, every[round / 7], from, kind < 6 ? 1 : 6);
+}
+
+static void check_unary(const char *op_type, int32_t rank, const int64_t *dims)
+{
+    fixture f = open_both();
+    for (int round = 0; round < ROUNDS; round++) {
+        test_node t;
+        test_run run = {0};
+        node_init(&t, op_type, 13, 1, 1);
+        run.inputs[0] = input_for(&f, rank, dims, round);
+        check_node(&f, &t, &run);
+    }
+    close_both(&f);
+}
+
+Test(special, relu)
+{
+    const int64_t dims[] = {7, 19};
+    check_unary("Relu", 2, dims);
+}
+
+Test(special, softmax)
+{
+    const int64_t dims[] = {5, 33};
+    check_unary("Softmax", 2, dims);
+    check_unary("LogSoftmax", 2, dims);
+}
+
+Test(special, softmax_inside)
+{
+    fixture f = open_both();
+    const int64_t dims[] = {3, 9, 16};
+    for (int round = 0; round < 2 * ROUNDS; round++) {
+        test_node t;
+        test_run run = {0};
+        node_init(&t, round < ROUNDS ? "Softmax" : "LogSoftmax", 13, 1, 1);
+        node_int(&t, "axis", 1);
+        run.inputs[0] = input_for(&f, 3, dims, round % ROUNDS);
+        check_node(&f, &t, &run);
+    }
+    close_both(&f);
+}
+
+Test(special, global_pools)
+{
+    const int64_t dims[] = {2, 16, 5, 7}, few[] = {1, 3, 4, 4};
+    check_unary("GlobalMaxPool", 4, dims);
+    check_unary("GlobalAveragePool", 4, dims);
+    check_unary("GlobalMaxPool", 4, few);
+    check_unary("GlobalAveragePool", 4, few);
+}
+
+static void check_binary(const char *op_type)
+{
+    fixture f = open_both();
+    const int64_t dims[] = {9, 21};
+    for (int round = 0; round < ROUNDS; round++) {
+        test_node t;
+        test_run run = {0};
+        node_init(&t, op_type, 14, 2, 1);
+        run.inputs[0] = input_for(&f, 2, dims, round);
+        run.inputs[1] = input_for(&f, 2, dims, (round * 5 + 6) % ROUNDS);
+        check_node(&f, &t, &run);
+    }
+    close_both(&f);
+}
+
+Test(special, add_multiply_and_sum)
+{
+    check_binary("Add");
+    check_binary("Mul");
+    check_binary("Sum");
+}
+
+static void check_pool(const char *op_type)
+{
+    static const int64_t kernel[] = {3, 2}, pads[] = {1, 1, 1, 0}, strides[] = {2, 1};
+    fixture f = open_both();
+    for (int round = 0; round < 2 * ROUNDS; round++) {
+        test_node t;
+        test_run run = {0};
+        const int64_t dims[] = {2, round < ROUNDS ? 16 : 3, 9, 8};
+        node_init(&t, op_type, 12, 1, 1);
+        node_ints(&t, "kernel_shape", 2, kernel);
+        node_ints(&t, "pads", 4, pads);
+        node_ints(&t, "strides", 2, strides);
+        run.inputs[0] = input_for(&f, 4, dims, round % ROUNDS);
+        check_node(&f, &t, &run);
+    }
+    close_both(&f);
+}
+
+Test(special, max_pool)
+{
+    check_pool("MaxPool");
+}
+
+Test(special, average_pool)
+{
+    check_pool("AveragePool");
+}
+
+Test(special, lrn)
+{
+    fixture f = open_both();
+    for (int round = 0; round < ROUNDS; round++) {
+        test_node t;
+        test_run run = {0};
+        const int64_t dims[] = {1, 16, 5, 5};
+        node_init(&t, "LRN", 13, 1, 1);
+        node_int(&t, "size", 5);
+        run.inputs[0] = input_for(&f, 4, dims, round);
+        check_node(&f, &t, &run);
+    }
+    close_both(&f);
+}
+
+/* NaN and infinities of the first operand; the weights are ordinary. */
+Test(special, products)
+{
+    fixture f = open_both();
+    const int64_t a[] = {5, 24}, b[] = {24, 17};
+    for (int round = 0; round < 2 * 7; round++) {
+        test_node t;
+        test_run run = {0};
+        node_init(&t, round % 2 == 0 ? "MatMul" : "Gemm", 13, 2, 1);
+        run.inputs[0] = input_for(&f, 2, a, round / 2 < 4 ? round / 2 : round / 2 % 4);
+        run.inputs[1] = tensor_random(&f.seed, 2, b);
+        check_node(&f, &t, &run);
+    }
+    close_both(&f);
+}
+
+Test(special, convolution)
+{
+    static const int64_t pads[] = {1, 1, 1, 1};
+    fixture f = open_both();
+    for (int round = 0; round < 4; round++) {
+        test_node t;
+        test_run run = {0};
+        const int64_t dims[] = {1, 16, 9, 9}, weights[] = {16, 16, 3, 3};
+        node_init(&t, "Conv", 11, 2, 1);
+        node_ints(&t, "pads", 4, pads);
+        run.inputs[0] = input_for(&f, 4, dims, round);
+        run.inputs[1] = tensor_random(&f.seed, 4, weights);
+        check_node(&f, &t, &run);
+    }
+    close_both(&f);
+}
