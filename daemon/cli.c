@@ -259,11 +259,17 @@ onnxd_config *onnxd_cli_load_config(const onnxd_invocation *invocation, int *out
     return config;
 }
 
-int onnxd_cli_fail(onnxd_status *status, bool is_config)
+int onnxd_cli_exit_code(const onnxd_status *status, bool is_config)
 {
     onnxd_code code = onnxd_status_code(status);
-    fprintf(stderr, "onnxd: %s\n", onnxd_status_message(status));
-    onnxd_status_free(status);
     return is_config && (code == ONNXD_INVALID_ARGUMENT || code == ONNXD_NOT_FOUND) ? EX_CONFIG
                                                                                     : EXIT_FAILURE;
+}
+
+int onnxd_cli_fail(onnxd_status *status, bool is_config)
+{
+    int exit_code = onnxd_cli_exit_code(status, is_config);
+    fprintf(stderr, "onnxd: %s\n", onnxd_status_message(status));
+    onnxd_status_free(status);
+    return exit_code;
 }

@@ -69,8 +69,10 @@ void onnxd_cli_write_help(const onnxd_command *command, onnxd_strbuf *out);
  * error. NULL after problems; *out_exit_code says with what to exit. */
 onnxd_config *onnxd_cli_load_config(const onnxd_invocation *invocation, int *out_exit_code);
 
-/* Writes "onnxd: <message>" to standard error, ends the status and returns the exit code it stands
- * for: EX_CONFIG when `is_config` and the code is INVALID_ARGUMENT or NOT_FOUND, else 1. */
+/* The exit code that an error stands for: EX_CONFIG when `is_config` and the code is
+ * INVALID_ARGUMENT or NOT_FOUND, else 1. */
+int onnxd_cli_exit_code(const onnxd_status *status, bool is_config);
+/* Writes "onnxd: <message>" to standard error, ends the status and returns its exit code. */
 int onnxd_cli_fail(onnxd_status *status, bool is_config);
 
 #endif

@@ -140,6 +140,15 @@ static void close_service(onnxd_service *service)
     }
 }
 
+/* What is not at its default, and where it was set. */
+static void log_settings(const onnxd_config *config)
+{
+    for (size_t i = 0; i < onnxd_option_count(); i++)
+        if (config->origins[i] != NULL)
+            onnxd_log(ONNXD_LOG_DEBUG, "config", "set: key=%s by=%s", onnxd_option_at(i)->key,
+                      config->origins[i]);
+}
+
 int onnxd_command_serve(const onnxd_invocation *invocation, const onnxd_config *config)
 {
     onnxd_service service = {
@@ -153,13 +162,20 @@ int onnxd_command_serve(const onnxd_invocation *invocation, const onnxd_config *
         return onnxd_cli_fail(status, false);
     onnxd_log(ONNXD_LOG_INFO, "daemon", "starting version=%s config=%s", ONNXD_VERSION,
               config->file != NULL ? config->file : "none");
+    log_settings(config);
     status = open_service(&service);
     if (status == NULL)
         uv_run(&service.loop, UV_RUN_DEFAULT);
+    else
+        service.exit_code = onnxd_cli_exit_code(status, true);
     close_service(&service);
     onnxd_config_destroy(service.owned);
-    if (status == NULL)
+    if (status == NULL) {
         onnxd_log(ONNXD_LOG_INFO, "daemon", "stopped");
+    } else {
+        onnxd_log(ONNXD_LOG_ERROR, "daemon", "start failed: %s", onnxd_status_message(status));
+        onnxd_status_free(status);
+    }
     onnxd_log_stop();
-    return status != NULL ? onnxd_cli_fail(status, true) : service.exit_code;
+    return service.exit_code;
 }

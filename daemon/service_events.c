@@ -34,6 +34,7 @@ void onnxd_service_refresh(onnxd_service *service)
     onnxd_store_visit(service->store, count_model, &counts);
     snprintf(status, sizeof(status), "models: %u ready, %u loading, %u failed", counts.ready,
              counts.loading, counts.failed);
+    onnxd_log(ONNXD_LOG_DEBUG, "daemon", "%s", status);
     if (service->phase == ONNXD_PHASE_SERVING) {
         onnxd_notify_status(status);
         return;

@@ -50,7 +50,7 @@ static void apply(onnxd_service *service)
     service->loaded = NULL;
     onnxd_log_set_level(service->current->logging_level);
     onnxd_store_reload(service->store);
-    onnxd_log(ONNXD_LOG_INFO, "daemon", "reloaded");
+    onnxd_log(ONNXD_LOG_INFO, "daemon", "configuration reloaded, scanning for models");
 }
 
 static void finish(uv_work_t *work, int code)

@@ -1,9 +1,11 @@
 #include "daemon/wire.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/suggest.h"
 #include "ep/cpu/cpu_ep.h"
 #include "ops/ops.h"
@@ -60,6 +62,8 @@ onnxd_status *onnxd_provider_set_add(onnxd_provider_set *set, const onnxd_config
         return onnxd_error(ONNXD_INVALID_ARGUMENT, "module '%s' is provider '%s', not '%s'",
                            provider->module, api->name, provider->name);
     set->apis[set->count++] = api;
+    onnxd_log(ONNXD_LOG_DEBUG, "ep", "module loaded: provider=%s version=%s path=%s", api->name,
+              api->version, provider->module);
     return NULL;
 }
 
@@ -141,6 +145,7 @@ onnxd_status *onnxd_provider_open(const onnxd_provider_set *set,
     if (extra != NULL)
         options[count++] = (onnxd_ep_option){extra->key, extra->value};
     onnxd_ep_config config = {.options = options, .option_count = count};
+    int64_t start_ns = onnxd_now_ns();
 
     const onnxd_ep_api *api = onnxd_provider_set_find(set, provider->name);
     onnxd_status *status = onnxd_ep_create(api, &set->host, device_id, &ep);
@@ -151,6 +156,8 @@ onnxd_status *onnxd_provider_open(const onnxd_provider_set *set,
         return onnxd_status_context(status, "%s: provider '%s', device %u", provider->origin,
                                     provider->name, device_id);
     }
+    onnxd_log(ONNXD_LOG_DEBUG, "ep", "provider opened: label=%s version=%s options=%zu us=%" PRId64,
+              onnxd_ep_label(ep), api->version, count, (onnxd_now_ns() - start_ns) / 1000);
     *out_ep = ep;
     return NULL;
 }

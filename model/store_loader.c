@@ -305,6 +305,20 @@ static void load_all(onnxd_store *store, const onnxd_scan *scan)
             load_version(store, store->versions[i], &scan->items[i]);
 }
 
+static void log_scan(onnxd_store *store)
+{
+    size_t ready = 0;
+    size_t failed = 0;
+    pthread_mutex_lock(&store->mutex);
+    for (size_t i = 0; i < store->version_count; i++) {
+        ready += store->versions[i]->state == ONNXD_MODEL_READY;
+        failed += store->versions[i]->state == ONNXD_MODEL_UNAVAILABLE;
+    }
+    pthread_mutex_unlock(&store->mutex);
+    onnxd_log(failed != 0 ? ONNXD_LOG_WARN : ONNXD_LOG_INFO, "model",
+              "models reloaded: ready=%zu failed=%zu", ready, failed);
+}
+
 static void scan_once(onnxd_store *store)
 {
     onnxd_scan scan = {.items = NULL};
@@ -324,6 +338,8 @@ static void scan_once(onnxd_store *store)
     pthread_mutex_unlock(&store->mutex);
     if (is_first)
         tell_changed(store);
+    else
+        log_scan(store);
 }
 
 static void drop_all(onnxd_store *store)

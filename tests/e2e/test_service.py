@@ -81,11 +81,42 @@ def test_a_reload_takes_over_what_it_can_and_names_the_rest(start_server, digits
     server = start_server(repository=digits_path)
     rewrite(server, logging={"level": "debug"}, scheduler={"max_queue_size": 7},
             daemon={"drain_timeout_ms": 12345})
-    wait_for_log(server, r"reloaded")
+    wait_for_log(server, r"configuration reloaded")
     assert "takes effect at the next start key=scheduler.max_queue_size" in server.log()
     assert "key=daemon.drain_timeout_ms" not in server.log()
     assert server.stop() is None
     assert "timeout_ms=12345" in server.log()
+
+
+def test_a_reload_ends_with_a_summary(start_server, digits_path, tmp_path):
+    (tmp_path / "good.onnx").write_bytes(digits_path.read_bytes())
+    server = start_server(repository=tmp_path)
+    assert "models reloaded" not in server.log()
+    (tmp_path / "bad.onnx").write_bytes(b"nonsense")
+    server.process.send_signal(signal.SIGHUP)
+    wait_for_log(server, r"level=warn module=model models reloaded: ready=1 failed=1")
+    (tmp_path / "bad.onnx").unlink()
+    server.process.send_signal(signal.SIGHUP)
+    wait_for_log(server, r"level=info module=model models reloaded: ready=1 failed=0")
+
+
+def test_debug_lines_tell_settings_and_providers(start_server, digits_path):
+    server = start_server(repository=digits_path, arguments=("--log-level", "debug"),
+                          config={"providers": [support.CPU_PROVIDER, support.sim_provider()]})
+    log = server.log()
+    assert re.search(r"level=debug module=config set: key=logging.level by=--log-level", log)
+    assert re.search(rf"key=http.listen by={server.config_path}:\d+", log)
+    assert re.search(r"module=ep module loaded: provider=sim_ep version=\S+ path=/", log)
+    for label in ("cpu_ep:0", "sim_ep:0"):
+        assert f"level=debug module=ep provider opened: label={label} " in log
+
+
+def test_a_failed_start_is_a_line_of_the_log(digits_path, tmp_path):
+    result = support.run_onnxd("serve", tmp_path / "none.onnx", "--listen", "127.0.0.1:0",
+                               check=False)
+    assert result.returncode == 78
+    last = result.stderr.splitlines()[-1]
+    assert "level=error module=daemon start failed: " in last and "none.onnx" in last
 
 
 def test_a_bad_reload_changes_nothing(start_server, digits_path):
@@ -103,7 +134,7 @@ def test_many_signals_at_once(start_server, digits_path):
     server = start_server(repository=digits_path)
     for timeout in range(1000, 1050):
         rewrite(server, daemon={"drain_timeout_ms": timeout})
-    wait_for_log(server, r"reloaded")
+    wait_for_log(server, r"configuration reloaded")
     time.sleep(0.3)
     assert server.stop() is None
     assert "timeout_ms=1049" in server.log()
