@@ -178,9 +178,14 @@ void onnxd_http_conn_abort(onnxd_http_conn *conn)
     onnxd_http_conn_close(conn, true);
 }
 
+bool onnxd_http_conn_is_idle(const onnxd_http_conn *conn)
+{
+    return conn->queue.count == 0 && conn->held.length == 0;
+}
+
 void onnxd_http_conn_drain(onnxd_http_conn *conn)
 {
-    if (conn->queue.count == 0 && conn->held.length == 0 && conn->phase != ONNXD_HTTP_INPUT_LINGER)
+    if (onnxd_http_conn_is_idle(conn) && conn->phase != ONNXD_HTTP_INPUT_LINGER)
         onnxd_http_conn_close(conn, false);
 }
 

@@ -282,6 +282,10 @@ void onnxd_http_conn_resume_input(onnxd_http_conn *conn)
         parse_held(conn);
         onnxd_http_conn_flush(conn); /* closes where the peer's end came before this input */
     }
+    /* A response that was on its way when the draining began did not say that it is the last. */
+    if (!conn->is_closing && !conn->is_deaf && conn->server->has_closed_listeners &&
+        conn->phase != ONNXD_HTTP_INPUT_FIRST && onnxd_http_conn_is_idle(conn))
+        onnxd_http_conn_linger(conn);
     if (conn->is_closing)
         return;
     bool wants = !conn->has_ended;

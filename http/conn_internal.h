@@ -53,6 +53,11 @@ void onnxd_http_conn_resume_input(onnxd_http_conn *conn);
 /* Answers a message that cannot be read on: with this response the connection ends. Status 0: with
  * the answer that the exchange has already. */
 void onnxd_http_conn_refuse(onnxd_http_conn *conn, int http_status, const char *message);
+/* No request has begun and nothing that is to be parsed waits. */
+bool onnxd_http_conn_is_idle(const onnxd_http_conn *conn);
+/* Ends our side; the peer gets a moment to read what was sent before the connection goes. Nothing
+ * more is parsed. */
+void onnxd_http_conn_linger(onnxd_http_conn *conn);
 /* Sends what is ready, in order. */
 void onnxd_http_conn_flush(onnxd_http_conn *conn);
 

@@ -42,9 +42,9 @@ static void count_response(onnxd_http_server *server, int status)
         server->stats.responses_5xx++;
 }
 
-/* Our side is finished; the peer gets a moment to read the response before the connection goes. */
-static void linger(onnxd_http_conn *conn)
+void onnxd_http_conn_linger(onnxd_http_conn *conn)
 {
+    conn->is_deaf = true;
     if (conn->has_ended) {
         onnxd_http_conn_close(conn, false);
         return;
@@ -63,7 +63,7 @@ static void end_first_exchange(onnxd_http_conn *conn)
     exchange->conn = NULL;
     onnxd_http_exchange_release(exchange);
     if (closes)
-        linger(conn);
+        onnxd_http_conn_linger(conn);
 }
 
 static void send_first_exchange(onnxd_http_conn *conn, onnxd_http_exchange *exchange)

@@ -351,6 +351,45 @@ Test(load, drains)
     test_server_stop(server);
 }
 
+static void drain_to_the_end_of_grace(onnxd_http_server *server, bool *is_drained)
+{
+    onnxd_http_server_drain(server, 0, set_true, is_drained);
+    while (!server->has_closed_listeners)
+        uv_run(server->loop, UV_RUN_ONCE);
+}
+
+/* The response was made before the drain, so it could not say that it is the last. */
+static void drain_while_writing(const char *requests, unsigned responses)
+{
+    onnxd_http_options options = onnxd_http_options_default();
+    onnxd_http_server *server = test_server_start(&options);
+    test_client client;
+    bool is_drained = false;
+    client_open(&client, server);
+    client.blocks_writes = true;
+    client_send_text(&client, requests);
+    drain_to_the_end_of_grace(server, &is_drained);
+    cr_assert_not_null(client.conn, "the response is still being written");
+    size_t position = 0;
+    for (unsigned i = 0; i < responses; i++) {
+        client_unblock(&client, SIZE_MAX);
+        expect_next(&client, &position, 200, "live");
+    }
+    cr_assert(client.saw_end, "nothing follows");
+    client_end(&client);
+    cr_assert(is_drained);
+    client_finish(&client);
+    test_server_stop(server);
+}
+
+Test(load, drains_a_connection_whose_response_is_being_written)
+{
+    drain_while_writing(HEALTH, 1);
+    drain_while_writing(HEALTH "\r\n", 1);
+    drain_while_writing(HEALTH HEALTH, 2);
+    drain_while_writing(HEALTH HEALTH "\r\n", 2);
+}
+
 Test(load, closes_with_requests_in_flight)
 {
     onnxd_http_options options = onnxd_http_options_default();
