@@ -9,6 +9,8 @@
 /* The minimum body rate counts from here, and is looked at this often. */
 #define RATE_GRACE_MS 10000
 #define RATE_CHECK_MS 1000
+/* How long a drain waits for the first byte of a connection. */
+#define DRAIN_FIRST_MS 1000
 
 uint64_t onnxd_http_conn_now(const onnxd_http_conn *conn)
 {
@@ -185,8 +187,15 @@ bool onnxd_http_conn_is_idle(const onnxd_http_conn *conn)
 
 void onnxd_http_conn_drain(onnxd_http_conn *conn)
 {
-    if (onnxd_http_conn_is_idle(conn) && conn->phase != ONNXD_HTTP_INPUT_LINGER)
+    if (conn->is_closing)
+        return;
+    if (conn->phase == ONNXD_HTTP_INPUT_FIRST) {
+        uint64_t due_ms = onnxd_http_conn_now(conn) + DRAIN_FIRST_MS;
+        if (due_ms < conn->input_due_ms)
+            onnxd_http_conn_enter(conn, ONNXD_HTTP_INPUT_FIRST, DRAIN_FIRST_MS);
+    } else if (onnxd_http_conn_is_idle(conn) && conn->phase != ONNXD_HTTP_INPUT_LINGER) {
         onnxd_http_conn_close(conn, false);
+    }
 }
 
 /* -- time -------------------------------------------------------------------------------------- */

@@ -47,7 +47,8 @@ void onnxd_http_conn_answered(onnxd_http_conn *conn);
 uint64_t onnxd_http_conn_tick(onnxd_http_conn *conn, uint64_t now_ms);
 /* Closes at once, cancelling what is in flight. */
 void onnxd_http_conn_abort(onnxd_http_conn *conn);
-/* Closes if no request has begun; otherwise the connection ends with its last response. */
+/* Closes between requests; otherwise the connection ends with its last response. A connection that
+ * has not sent a byte gets a moment to do so. */
 void onnxd_http_conn_drain(onnxd_http_conn *conn);
 
 #endif

@@ -8,6 +8,9 @@
 
 /* The timer does not run more often than this. */
 #define TICK_MS 10
+/* Between two looks at what the kernel still holds for listeners that are about to close. */
+#define LAST_PASS_MS 1
+#define MAX_LAST_PASSES 100
 
 onnxd_http_options onnxd_http_options_default(void)
 {
@@ -190,9 +193,20 @@ static void end_grace(onnxd_http_server *server)
     onnxd_http_server_check_ended(server);
 }
 
+/* The grace time is over, but the kernel may hold connections that it has accepted for us: the loop
+ * goes round until a turn brings none, so that closing the listeners resets nobody. */
 static void on_drain_timer(uv_timer_t *timer)
 {
-    end_grace(timer->data);
+    onnxd_http_server *server = timer->data;
+    uint64_t taken_count = server->stats.accepted + server->stats.refused;
+    bool is_last = server->last_pass_count > 0 && taken_count == server->last_pass_taken_count;
+    if (is_last || server->last_pass_count >= MAX_LAST_PASSES) {
+        end_grace(server);
+        return;
+    }
+    server->last_pass_count++;
+    server->last_pass_taken_count = taken_count;
+    (void)uv_timer_start(&server->drain_timer, on_drain_timer, LAST_PASS_MS, 0);
 }
 
 void onnxd_http_server_drain(onnxd_http_server *server, uint32_t grace_ms,

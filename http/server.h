@@ -80,9 +80,10 @@ ONNXD_NODISCARD onnxd_status *onnxd_http_server_create(uv_loop_t *loop,
 ONNXD_NODISCARD onnxd_status *onnxd_http_server_listen(onnxd_http_server *server,
                                                        const char *address, char *out_address,
                                                        size_t capacity);
-/* Readiness says 503 at once; the listeners stay open for grace_ms, then close, as do idle
- * connections; responses carry "Connection: close"; what is in flight is finished. `drained` is
- * called on the loop when no connection is left. */
+/* Readiness says 503 at once; the listeners stay open for grace_ms, take what waits to be accepted,
+ * then close, as do idle connections; one that has not sent its first byte yet gets a second to do
+ * so. Responses carry "Connection: close"; what is in flight is finished. `drained` is called on
+ * the loop when no connection is left. */
 void onnxd_http_server_drain(onnxd_http_server *server, uint32_t grace_ms,
                              void (*drained)(void *user), void *user);
 /* Closes everything at once, cancelling what is in flight; `closed` is called when every handle is

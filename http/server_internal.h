@@ -33,6 +33,8 @@ struct onnxd_http_server {
     uint32_t open_handle_count; /* async, timers, listeners */
 
     bool is_draining, is_closing, has_closed_listeners;
+    uint32_t last_pass_count; /* turns of the loop since the grace time ended */
+    uint64_t last_pass_taken_count;
     void (*drained)(void *user);
     void *drained_user;
     void (*closed)(void *user);

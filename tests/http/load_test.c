@@ -317,10 +317,13 @@ Test(load, drains)
 {
     onnxd_http_options options = onnxd_http_options_default();
     onnxd_http_server *server = test_server_start(&options);
-    test_client idle, busy, late;
+    test_client idle, fresh, silent, busy, late;
     size_t position = 0;
     bool is_drained = false;
     client_open(&idle, server);
+    client_send_text(&idle, HEALTH);
+    client_open(&fresh, server);
+    client_open(&silent, server);
     client_open(&busy, server);
     fake.holds = true;
     client_send_text(&busy, INFER);
@@ -336,6 +339,16 @@ Test(load, drains)
         uv_run(server->loop, UV_RUN_ONCE);
     client_pump(&idle);
     cr_assert_null(idle.conn);
+    cr_assert_not_null(fresh.conn, "what it sends may be on its way");
+    client_send_text(&fresh, READY);
+    position = 0;
+    expect_next(&fresh, &position, 503, "shutting down");
+    cr_assert_str_eq(last_field(&fresh, "Connection"), "close");
+    client_end(&fresh);
+    cr_assert_not_null(silent.conn);
+    onnxd_http_server_tick(server, uv_now(server->loop) + 1001);
+    client_pump(&silent);
+    cr_assert_null(silent.conn, "but it is not waited for");
     cr_assert_not(is_drained, "a request is in flight");
 
     fake_release_held();
@@ -346,6 +359,8 @@ Test(load, drains)
     client_end(&busy);
     cr_assert(is_drained);
     client_finish(&idle);
+    client_finish(&fresh);
+    client_finish(&silent);
     client_finish(&busy);
     client_finish(&late);
     test_server_stop(server);

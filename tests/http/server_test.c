@@ -386,6 +386,48 @@ Test(server, limits_connections)
     stop(&live);
 }
 
+static void on_drained(void *user)
+{
+    *(bool *)user = true;
+}
+
+/* Connections that the kernel has completed, and requests that it holds, when the drain begins. */
+Test(server, drains_what_waits_in_the_kernel)
+{
+    enum { COUNT = 20 };
+    uv_loop_t loop;
+    onnxd_http_options options = onnxd_http_options_default();
+    onnxd_http_services services = {.server_name = "onnxd", .server_version = "1"};
+    onnxd_http_server *server;
+    char address[128];
+    bool is_drained = false;
+    int fds[COUNT];
+    cr_assert_eq(uv_loop_init(&loop), 0);
+    support_ok(onnxd_http_server_create(&loop, &options, &services, &server));
+    support_ok(onnxd_http_server_listen(server, "127.0.0.1:0", address, sizeof(address)));
+    for (size_t i = 0; i < COUNT; i++) {
+        fds[i] = dial(address);
+        send_all(fds[i], HEALTH, strlen(HEALTH));
+    }
+    onnxd_http_server_drain(server, 0, on_drained, &is_drained);
+    while (!is_drained && onnxd_http_server_query(server).responses_2xx < COUNT)
+        uv_run(&loop, UV_RUN_ONCE);
+    onnxd_strbuf got;
+    onnxd_strbuf_init(&got, 4096);
+    for (size_t i = 0; i < COUNT; i++) {
+        cr_assert(receive(fds[i], &got), "connection %zu", i);
+        cr_assert(strstr(got.data, "Connection: close") != NULL, "%s", got.data);
+        (void)close(fds[i]);
+    }
+    while (!is_drained)
+        uv_run(&loop, UV_RUN_ONCE);
+    onnxd_http_server_close(server, NULL, NULL);
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    onnxd_http_server_destroy(server);
+    cr_assert_eq(uv_loop_close(&loop), 0);
+    onnxd_strbuf_deinit(&got);
+}
+
 Test(server, closes_a_framing_error_so_that_the_answer_arrives)
 {
     live_server live;
