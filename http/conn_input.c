@@ -52,7 +52,12 @@ void onnxd_http_conn_refuse(onnxd_http_conn *conn, int http_status, const char *
 
 /* -- events of a message ----------------------------------------------------------------------- */
 
-/* Refuses a request whose head is enough to know that it cannot be served. */
+static const onnxd_http_fault too_much_memory = {503,
+                                                 "the requests in flight hold too much memory"};
+
+/* Refuses a request whose head is enough to know that it cannot be served. A body of a declared
+ * length counts as held from here, so that requests that are admitted together cannot pass the
+ * limit together; nothing is allocated for it. */
 static onnxd_http_fault admit(onnxd_http_exchange *exchange)
 {
     const onnxd_http_server *server = exchange->server;
@@ -80,9 +85,8 @@ static onnxd_http_fault admit(onnxd_http_exchange *exchange)
         return (onnxd_http_fault){400, "Inference-Header-Content-Length is larger than the body"};
     if (server->stats.in_flight >= options->max_inflight_requests)
         return (onnxd_http_fault){503, "too many requests are in flight"};
-    if (server->inflight_bytes > options->max_inflight_bytes ||
-        head->length > options->max_inflight_bytes - server->inflight_bytes)
-        return (onnxd_http_fault){503, "the requests in flight hold too much memory"};
+    if (!onnxd_http_exchange_charge(exchange, head->length))
+        return too_much_memory;
     return (onnxd_http_fault){0};
 }
 
@@ -153,8 +157,8 @@ static void on_body(onnxd_http_conn *conn, onnxd_http_exchange *exchange, onnxd_
     }
     if (exchange->match.route->body == ONNXD_HTTP_BODY_NONE)
         return;
-    if (!onnxd_http_exchange_charge(exchange, body.size)) {
-        onnxd_http_conn_refuse(conn, 503, "the requests in flight hold too much memory");
+    if (!exchange->head.has_length && !onnxd_http_exchange_charge(exchange, body.size)) {
+        onnxd_http_conn_refuse(conn, too_much_memory.status, too_much_memory.message);
         return;
     }
     onnxd_strbuf_append(&exchange->body, body.data, body.size);

@@ -129,6 +129,38 @@ Test(load, refuses_beyond_max_inflight_bytes)
     test_server_stop(server);
 }
 
+/* Two bodies of which each fits and both together do not. */
+Test(load, reserves_declared_bodies)
+{
+    static const char head[] = "POST /v2/models/echo_int32/infer HTTP/1.1\r\nHost: x\r\n"
+                               "Content-Length: 600\r\n\r\n";
+    char body[600];
+    memset(body, ' ', sizeof(body));
+    onnxd_http_options options = onnxd_http_options_default();
+    options.max_inflight_bytes = 1000;
+    onnxd_http_server *server = test_server_start(&options);
+    test_client first, second;
+    client_open(&first, server);
+    client_open(&second, server);
+    client_send_text(&first, head);
+    cr_assert_eq(server->inflight_bytes, 600u);
+    client_send_text(&second, head);
+    client_send(&second, body, sizeof(body));
+    size_t position = 0;
+    expect_next(&second, &position, 503, "memory");
+    client_send(&first, body, sizeof(body));
+    size_t first_position = 0;
+    expect_next(&first, &first_position, 400, "");
+    cr_assert_eq(server->inflight_bytes, 0u);
+    client_send_text(&second, head);
+    cr_assert_eq(server->inflight_bytes, 600u);
+    client_send(&second, body, sizeof(body));
+    expect_next(&second, &position, 400, "");
+    client_finish(&first);
+    client_finish(&second);
+    test_server_stop(server);
+}
+
 Test(load, takes_no_memory_for_what_a_client_only_claims)
 {
     onnxd_http_options options = onnxd_http_options_default();
