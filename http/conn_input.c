@@ -198,6 +198,8 @@ static bool begin_message(onnxd_http_conn *conn, onnxd_http_span *input)
     if (exchange == NULL)
         return false;
     onnxd_http_parser_begin(conn->parser, &exchange->head_text, &exchange->head);
+    onnxd_http_conn_enter(conn, ONNXD_HTTP_INPUT_HEAD,
+                          conn->server->options.client_header_timeout_ms);
     return true;
 }
 

@@ -371,6 +371,25 @@ Test(conn, limits_the_time_of_a_head)
     test_server_stop(server);
 }
 
+/* One read ends a head and begins the next. */
+Test(conn, gives_each_pipelined_head_its_time)
+{
+    onnxd_http_server *server = start();
+    test_client client;
+    size_t position = 0;
+    client_open(&client, server);
+    client_send_text(&client, "GET /v2/health/live HTTP/1.1\r\n");
+    client.conn->input_due_ms -= 9000; /* as if it had begun nine seconds ago */
+    client_send_text(&client, "Host: x\r\n\r\nGET /v2/health/live HTTP/1.1\r\n");
+    expect_next(&client, &position, 200, "live");
+    tick_after(server, &client, 5000);
+    expect_nothing_more(&client, position);
+    tick_after(server, &client, 10001);
+    expect_next(&client, &position, 408, "head");
+    client_finish(&client);
+    test_server_stop(server);
+}
+
 Test(conn, limits_the_silence_within_a_body)
 {
     onnxd_http_server *server = start();
