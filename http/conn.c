@@ -6,8 +6,7 @@
 #include "http/conn_internal.h"
 #include "http/server_internal.h"
 
-/* The minimum body rate counts from here, and is looked at this often. */
-#define RATE_GRACE_MS 10000
+/* How often the rate of a body is looked at. */
 #define RATE_CHECK_MS 1000
 /* How long a drain waits for the first byte of a connection. */
 #define DRAIN_FIRST_MS 1000
@@ -235,8 +234,8 @@ static void tick_input(onnxd_http_conn *conn)
 static uint64_t tick_rate(onnxd_http_conn *conn, uint64_t now_ms)
 {
     uint64_t elapsed_ms = now_ms - conn->rate_started_ms;
-    if (elapsed_ms < RATE_GRACE_MS)
-        return conn->rate_started_ms + RATE_GRACE_MS;
+    if (elapsed_ms < ONNXD_HTTP_RATE_GRACE_MS)
+        return conn->rate_started_ms + ONNXD_HTTP_RATE_GRACE_MS;
     uint64_t rate = conn->server->options.min_body_rate_bytes_per_s;
     uint64_t received_bytes = conn->receiving->body_bytes - conn->rate_base_bytes;
     if (received_bytes / rate < elapsed_ms / 1000) {

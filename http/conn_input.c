@@ -117,6 +117,8 @@ static void start_rate(onnxd_http_conn *conn)
 {
     conn->rate_started_ms = onnxd_http_conn_now(conn);
     conn->rate_base_bytes = conn->receiving->body_bytes;
+    if (conn->server->options.min_body_rate_bytes_per_s != 0)
+        onnxd_http_server_arm(conn->server, conn->rate_started_ms + ONNXD_HTTP_RATE_GRACE_MS);
 }
 
 static void on_head(onnxd_http_conn *conn, onnxd_http_exchange *exchange)
@@ -125,7 +127,8 @@ static void on_head(onnxd_http_conn *conn, onnxd_http_exchange *exchange)
     exchange->has_head = true;
     conn->request_count++;
     conn->server->stats.requests++;
-    start_rate(conn);
+    if (head->is_chunked || head->length > 0)
+        start_rate(conn);
     exchange->match = onnxd_http_router_find(head->method, head->path);
     onnxd_http_fault fault = admit(exchange);
     if (fault.status != 0) {

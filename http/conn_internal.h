@@ -5,6 +5,8 @@
 #include "http/conn.h"
 
 #define ONNXD_HTTP_PEER_BYTES 16
+/* A body has this long before its rate counts. */
+#define ONNXD_HTTP_RATE_GRACE_MS 10000
 
 /* What the input side waits for; each has its time limit. */
 typedef enum onnxd_http_input_phase {

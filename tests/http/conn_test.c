@@ -426,6 +426,22 @@ Test(conn, limits_the_slowness_of_a_body)
     test_server_stop(server);
 }
 
+/* Nothing else is due before the check on a connection that has been used. */
+Test(conn, looks_at_the_rate_of_a_later_body)
+{
+    onnxd_http_server *server = start();
+    test_client client;
+    client_open(&client, server);
+    client_send_text(&client, HEALTH);
+    onnxd_http_server_tick(server, uv_now(server->loop)); /* forgets what has become pointless */
+    cr_assert_gt(server->timer_due_ms, uv_now(server->loop) + 60000);
+    client_send_text(&client, "POST /v2/models/echo_int32/infer HTTP/1.1\r\nHost: x\r\n"
+                              "Content-Length: 1000000\r\n\r\n ");
+    cr_assert_leq(server->timer_due_ms, uv_now(server->loop) + 10000);
+    client_finish(&client);
+    test_server_stop(server);
+}
+
 /* The client waits for "100 Continue", which waits for an earlier answer. */
 Test(conn, does_not_hurry_a_client_that_waits_for_us)
 {
