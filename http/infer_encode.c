@@ -4,6 +4,7 @@
 
 #include "http/infer_codec.h"
 #include "http/tensor_binary.h"
+#include "http/tensor_json.h"
 
 uint64_t onnxd_http_encode_cost(const onnxd_request *request, const onnxd_http_call *call)
 {
@@ -134,8 +135,7 @@ onnxd_status *onnxd_http_encode_infer(const onnxd_request *request, const onnxd_
         part++;
     }
     onnxd_strbuf_puts(text, "]}");
-    if (text->failed)
-        return onnxd_error_out_of_memory("the response", text->length, UINT64_MAX);
+    ONNXD_TRY(onnxd_http_json_check(text));
     settle_blobs(request, call, blobs, buffers + 2);
     response->status = 200;
     response->buffers = buffers;

@@ -8,6 +8,9 @@
 #include "http/tensor_element.h"
 
 #define ELEMENTS_PER_RESERVE 256
+/* No single append to a JSON response is longer: one that fails with more room failed for memory.
+ */
+#define LONGEST_APPEND_BYTES 2048
 
 typedef struct json_row {
     onnxd_dtype dtype;
@@ -312,69 +315,73 @@ onnxd_status *onnxd_http_tensor_from_json(onnxd_json_reader *reader, const onnxd
 
 /* -- a whole tensor to text -------------------------------------------------------------------- */
 
-static char *reserve(onnxd_strbuf *out, size_t bytes, onnxd_status **out_status)
+onnxd_status *onnxd_http_json_check(const onnxd_strbuf *out)
 {
-    size_t room = out->max_bytes - out->length;
-    if (!out->failed && bytes > room) {
-        *out_status = onnxd_error(ONNXD_PAYLOAD_TOO_LARGE,
-                                  "the JSON response would be larger than %zu bytes; ask for "
-                                  "binary outputs",
-                                  out->max_bytes);
+    if (!out->failed)
         return NULL;
-    }
-    char *text = onnxd_strbuf_reserve(out, bytes);
-    if (text == NULL)
-        *out_status = onnxd_error_out_of_memory("the JSON response", bytes, UINT64_MAX);
-    return text;
+    if (out->max_bytes - out->length < LONGEST_APPEND_BYTES)
+        return onnxd_error(ONNXD_PAYLOAD_TOO_LARGE,
+                           "the JSON response would be larger than %zu bytes; ask for binary "
+                           "outputs",
+                           out->max_bytes);
+    return onnxd_error_out_of_memory("the JSON response", out->length, UINT64_MAX);
 }
 
 static onnxd_status *write_strings(const onnxd_tensor_view *view, const char *name, size_t count,
                                    onnxd_strbuf *out)
 {
     const onnxd_string *elements = onnxd_tensor_view_data(view);
-    onnxd_status *status = NULL;
     for (size_t i = 0; i < count; i++) {
         if (!onnxd_utf8_is_valid(elements[i].data, elements[i].size))
             return onnxd_error(ONNXD_INVALID_ARGUMENT,
                                "element %zu of output '%s' is not UTF-8; ask for it with "
                                "binary_data",
                                i, name);
-        if (elements[i].size > (SIZE_MAX - 3) / 6)
-            return onnxd_error(ONNXD_PAYLOAD_TOO_LARGE, "element %zu of output '%s' is too long", i,
-                               name);
-        char *text = reserve(out, elements[i].size * 6 + 3, &status);
-        if (text == NULL)
-            return status;
-        size_t length = 0;
         if (i > 0)
-            text[length++] = ',';
-        text[length++] = '"';
-        length += onnxd_json_escape(text + length, elements[i].data, elements[i].size);
-        text[length++] = '"';
-        onnxd_strbuf_commit(out, length);
+            onnxd_strbuf_append(out, ",", 1);
+        onnxd_strbuf_json_string(out, elements[i].data, elements[i].size);
+        ONNXD_TRY(onnxd_http_json_check(out));
     }
     return NULL;
 }
 
+/* Elements with commas between them; returns the length. */
+static size_t format_numbers(char *text, const json_row *row, const char *element,
+                             size_t element_bytes, size_t count)
+{
+    size_t length = 0;
+    for (size_t i = 0; i < count; i++, element += element_bytes) {
+        if (i > 0)
+            text[length++] = ',';
+        length += row->write(text + length, element);
+    }
+    return length;
+}
+
+/* Straight into the buffer while the longest text fits; near the limit one by one, so that only
+ * what is really too long is refused. */
 static onnxd_status *write_numbers(const onnxd_tensor_view *view, const json_row *row, size_t count,
                                    onnxd_strbuf *out)
 {
     const char *element = onnxd_tensor_view_data(view);
     size_t element_bytes = onnxd_dtype_size(view->dtype);
-    onnxd_status *status = NULL;
     for (size_t done = 0; done < count;) {
         size_t batch = count - done < ELEMENTS_PER_RESERVE ? count - done : ELEMENTS_PER_RESERVE;
-        char *text = reserve(out, batch * (ONNXD_NUMBER_TEXT + 1), &status);
-        if (text == NULL)
-            return status;
-        size_t length = 0;
-        for (size_t i = 0; i < batch; i++, element += element_bytes) {
-            if (done + i > 0)
-                text[length++] = ',';
-            length += row->write(text + length, element);
+        size_t longest = batch * (ONNXD_NUMBER_TEXT + 1);
+        char single[ONNXD_NUMBER_TEXT + 1];
+        if (done > 0)
+            onnxd_strbuf_append(out, ",", 1);
+        if (longest <= out->max_bytes - out->length) {
+            char *text = onnxd_strbuf_reserve(out, longest);
+            if (text != NULL)
+                onnxd_strbuf_commit(out, format_numbers(text, row, element, element_bytes, batch));
+        } else {
+            batch = 1;
+            onnxd_strbuf_append(out, single, row->write(single, element));
         }
-        onnxd_strbuf_commit(out, length);
+        ONNXD_TRY(onnxd_http_json_check(out));
         done += batch;
+        element += batch * element_bytes;
     }
     return NULL;
 }
@@ -393,5 +400,5 @@ onnxd_status *onnxd_http_tensor_to_json(const onnxd_tensor_view *view, const cha
     else
         ONNXD_TRY(write_numbers(view, row, count, out));
     onnxd_strbuf_puts(out, "]");
-    return NULL;
+    return onnxd_http_json_check(out);
 }

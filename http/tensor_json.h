@@ -41,5 +41,7 @@ ONNXD_NODISCARD onnxd_status *onnxd_http_tensor_from_json(onnxd_json_reader *rea
  * strings that are not UTF-8, UNIMPLEMENTED for types that the protocol has no name for. */
 ONNXD_NODISCARD onnxd_status *onnxd_http_tensor_to_json(const onnxd_tensor_view *view,
                                                         const char *name, onnxd_strbuf *out);
+/* What became of the appends to a JSON response: NULL, PAYLOAD_TOO_LARGE or OUT_OF_MEMORY. */
+ONNXD_NODISCARD onnxd_status *onnxd_http_json_check(const onnxd_strbuf *out);
 
 #endif

@@ -234,6 +234,52 @@ Test(tensor, stops_at_the_largest_json)
     onnxd_strbuf_deinit(&text);
 }
 
+/* Exactly as long as it is: nothing is refused for what it might have been. */
+static void expect_limit(const onnxd_tensor_view *view)
+{
+    onnxd_strbuf text;
+    onnxd_strbuf_init(&text, MAX_TEXT);
+    cr_assert_null(onnxd_http_tensor_to_json(view, "y", &text));
+    size_t length = text.length;
+    onnxd_strbuf_deinit(&text);
+    onnxd_strbuf_init(&text, length);
+    onnxd_status *status = onnxd_http_tensor_to_json(view, "y", &text);
+    cr_assert(status == NULL, "%s: %s", onnxd_dtype_name(view->dtype),
+              onnxd_status_message(status));
+    cr_assert_eq(text.length, length);
+    cr_assert_leq(text.capacity, length + 1);
+    onnxd_strbuf_deinit(&text);
+    onnxd_strbuf_init(&text, length - 1);
+    status = onnxd_http_tensor_to_json(view, "y", &text);
+    cr_assert_eq(onnxd_status_code(status), ONNXD_PAYLOAD_TOO_LARGE);
+    onnxd_status_free(status);
+    onnxd_strbuf_deinit(&text);
+}
+
+Test(tensor, fills_a_response_to_its_limit)
+{
+    enum { TEXT_BYTES = 12 << 20, COUNT = 1000 };
+    static float numbers[COUNT];
+    char *letters = onnxd_alloc(TEXT_BYTES);
+    memset(letters, 'a', TEXT_BYTES);
+    onnxd_string strings[] = {{letters, TEXT_BYTES}, {"\x01\n\xc3\xa4", 4}, {"", 0}};
+    onnxd_shape shape = onnxd_shape_from(1, (int64_t[]){ONNXD_COUNT(strings)});
+    onnxd_tensor_view view = onnxd_tensor_view_of(strings, ONNXD_STRING, &shape);
+    expect_limit(&view);
+    onnxd_strbuf text;
+    onnxd_strbuf_init(&text, (size_t)64 << 20);
+    cr_assert_null(onnxd_http_tensor_to_json(&view, "y", &text));
+    cr_assert_leq(text.capacity, (size_t)2 * TEXT_BYTES);
+    onnxd_strbuf_deinit(&text);
+    onnxd_free(letters);
+
+    for (size_t i = 0; i < COUNT; i++)
+        numbers[i] = (float)i / 3;
+    shape = onnxd_shape_from(1, (int64_t[]){COUNT});
+    view = onnxd_tensor_view_of(numbers, ONNXD_FLOAT, &shape);
+    expect_limit(&view);
+}
+
 Test(tensor, knows_what_text_and_blobs_can_hold)
 {
     cr_assert(onnxd_http_json_can_hold(ONNXD_FLOAT, 3, strlen("1,2,3")));
