@@ -86,6 +86,7 @@ static void unlink_conn(onnxd_http_conn *conn)
     else
         server->conns = conn->next;
     server->stats.connections--;
+    server->turned_away_count -= conn->is_turned_away;
     if (!conn->has_peer)
         return;
     if (conn->peer_next != NULL)

@@ -26,6 +26,9 @@ ONNXD_NODISCARD onnxd_status *onnxd_http_conn_open(onnxd_http_server *server,
                                                    onnxd_http_transport *transport,
                                                    const onnxd_http_span *peer,
                                                    onnxd_http_conn **out_conn);
+/* Answers 503 at once, whatever the peer sends, and ends the connection, which does not count for
+ * the limits of connections. To be called first, if at all. */
+void onnxd_http_conn_turn_away(onnxd_http_conn *conn);
 /* Connections of that peer, counted up to `limit`. */
 uint32_t onnxd_http_conn_count_peer(const onnxd_http_server *server, onnxd_http_span peer,
                                     uint32_t limit);

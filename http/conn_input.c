@@ -50,6 +50,13 @@ void onnxd_http_conn_refuse(onnxd_http_conn *conn, int http_status, const char *
     onnxd_http_conn_resume_input(conn);
 }
 
+void onnxd_http_conn_turn_away(onnxd_http_conn *conn)
+{
+    conn->is_turned_away = true;
+    conn->server->turned_away_count++;
+    onnxd_http_conn_refuse(conn, 503, "too many connections");
+}
+
 /* -- events of a message ----------------------------------------------------------------------- */
 
 static const onnxd_http_fault too_much_memory = {503,

@@ -29,7 +29,7 @@ struct onnxd_http_conn {
     onnxd_strbuf held;              /* input that came before reading paused */
     size_t held_position;           /* how much of it is parsed */
     onnxd_http_input_phase phase;
-    bool has_peer;
+    bool has_peer, is_turned_away;
     bool is_reading, is_parsing;
     bool is_deaf;    /* nothing more is parsed */
     bool has_ended;  /* the peer has ended its side */

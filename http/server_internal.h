@@ -21,6 +21,7 @@ struct onnxd_http_server {
     onnxd_http_listener *listeners;
     onnxd_http_conn *conns; /* newest first */
     onnxd_http_conn *peers[ONNXD_HTTP_PEER_BUCKETS];
+    uint32_t turned_away_count; /* of `conns`: beyond the limits, told so and about to go */
     onnxd_fifo spares; /* exchanges that can be used again */
     uint32_t live_exchange_count;
     uint64_t inflight_bytes;

@@ -19,12 +19,9 @@ typedef struct socket_transport {
     bool is_tcp;
 } socket_transport;
 
-static char refusal[] = "HTTP/1.1 503 Service Unavailable\r\n"
-                        "Content-Type: application/json\r\n"
-                        "Retry-After: 1\r\n"
-                        "Connection: close\r\n"
-                        "Content-Length: 32\r\n\r\n"
-                        "{\"error\":\"too many connections\"}";
+/* Connections beyond the limit that are answered before they go; further ones are closed at once.
+ */
+#define MAX_TURNED_AWAY 64
 
 static socket_transport *self(onnxd_http_transport *transport)
 {
@@ -183,7 +180,7 @@ static onnxd_http_span peer_of(const socket_transport *socket, struct sockaddr_s
 static bool is_over_limit(const onnxd_http_server *server, onnxd_http_span peer)
 {
     const onnxd_http_options *options = &server->options;
-    if (server->stats.connections >= options->max_connections)
+    if (server->stats.connections - server->turned_away_count >= options->max_connections)
         return true;
     return peer.size != 0 &&
            onnxd_http_conn_count_peer(server, peer, options->max_connections_per_ip) >=
@@ -200,19 +197,22 @@ bool onnxd_http_accept(onnxd_http_server *server, uv_stream_t *listener, bool is
     if (uv_accept(listener, &socket->socket.stream) != 0 || server->is_closing)
         goto refuse;
     onnxd_http_span peer = peer_of(socket, &name);
-    if (is_over_limit(server, peer)) {
-        uv_buf_t buffer = uv_buf_init(refusal, sizeof(refusal) - 1);
-        (void)uv_try_write(&socket->socket.stream, &buffer, 1);
+    bool is_too_many = is_over_limit(server, peer);
+    if (is_too_many && server->turned_away_count >= MAX_TURNED_AWAY)
         goto refuse;
-    }
     if (socket->is_tcp)
         (void)uv_tcp_nodelay(&socket->socket.tcp, 1); /* an optimisation only */
-    onnxd_status *status =
-        onnxd_http_conn_open(server, &socket->transport, peer.size != 0 ? &peer : NULL, &conn);
+    const onnxd_http_span *counted = peer.size != 0 && !is_too_many ? &peer : NULL;
+    onnxd_status *status = onnxd_http_conn_open(server, &socket->transport, counted, &conn);
     if (status != NULL) {
         onnxd_log(ONNXD_LOG_WARN, "http", "connection refused: %s", onnxd_status_message(status));
         onnxd_status_free(status);
         goto refuse;
+    }
+    if (is_too_many) {
+        server->stats.refused++;
+        onnxd_http_conn_turn_away(conn);
+        return true;
     }
     server->stats.accepted++;
     return true;
