@@ -52,8 +52,8 @@ typedef struct onnxd_http_options {
     uint64_t max_output_json_bytes; /* 64 MiB, a JSON response */
     uint32_t max_id_bytes;          /* 256 */
     uint32_t max_parameters;        /* 32 */
-    uint64_t default_timeout_us;    /* 30,000,000 */
-    uint64_t max_timeout_us;        /* 120,000,000 */
+    uint64_t default_timeout_us;    /* 30,000,000: of a request that asks for none, or for 0 */
+    uint64_t max_timeout_us;        /* 120,000,000: what parameters.timeout asks for is cut to it */
     uint32_t retry_after_s;         /* 1: Retry-After on 503 */
 } onnxd_http_options;
 onnxd_http_options onnxd_http_options_default(void);

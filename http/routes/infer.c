@@ -119,10 +119,8 @@ static void on_done(onnxd_request *request)
 
 static uint64_t timeout_of(const onnxd_http_options *options, uint64_t asked_us)
 {
-    uint64_t timeout_us = options->default_timeout_us < options->max_timeout_us
-                              ? options->default_timeout_us
-                              : options->max_timeout_us;
-    return asked_us != 0 && asked_us < timeout_us ? asked_us : timeout_us;
+    uint64_t timeout_us = asked_us != 0 ? asked_us : options->default_timeout_us;
+    return timeout_us < options->max_timeout_us ? timeout_us : options->max_timeout_us;
 }
 
 static void submit(onnxd_http_exchange *exchange)
