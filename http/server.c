@@ -4,10 +4,12 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "http/server_internal.h"
 
 /* The timer does not run more often than this. */
 #define TICK_MS 10
+#define NS_PER_MS 1000000
 /* Between two looks at what the kernel still holds for listeners that are about to close. */
 #define LAST_PASS_MS 1
 #define MAX_LAST_PASSES 100
@@ -87,6 +89,11 @@ void onnxd_http_server_arm(onnxd_http_server *server, uint64_t due_ms)
     (void)uv_timer_start(&server->timer, on_timer, delay_ms, 0); /* fails only while closing */
 }
 
+uint64_t onnxd_http_server_loop_ms(const onnxd_http_server *server, int64_t time_ns)
+{
+    return (uint64_t)(time_ns / NS_PER_MS + 1 + server->clock_offset_ms);
+}
+
 const char *onnxd_http_server_date(onnxd_http_server *server)
 {
     struct timespec now = {0};
@@ -142,6 +149,8 @@ onnxd_status *onnxd_http_server_create(uv_loop_t *loop, const onnxd_http_options
     server->services = *services;
     server->timer_due_ms = UINT64_MAX;
     server->date_epoch_s = -1;
+    uv_update_time(loop);
+    server->clock_offset_ms = (int64_t)uv_now(loop) - onnxd_now_ns() / NS_PER_MS;
     *out_server = server;
     return NULL;
 }

@@ -30,6 +30,7 @@ struct onnxd_http_server {
     uv_async_t async;
     uv_timer_t timer;           /* the earliest thing that is due on any connection */
     uint64_t timer_due_ms;      /* UINT64_MAX: not armed */
+    int64_t clock_offset_ms;    /* the loop's time less that of onnxd_now_ns() */
     uv_timer_t drain_timer;     /* the end of the grace time */
     uint32_t open_handle_count; /* async, timers, listeners */
 
@@ -50,6 +51,8 @@ struct onnxd_http_server {
 void onnxd_http_server_arm(onnxd_http_server *server, uint64_t due_ms);
 /* Looks at every connection: what the timer does, at a time of the caller's choice. */
 void onnxd_http_server_tick(onnxd_http_server *server, uint64_t now_ms);
+/* The first millisecond of the loop's time behind a time of onnxd_now_ns(). */
+uint64_t onnxd_http_server_loop_ms(const onnxd_http_server *server, int64_t time_ns);
 const char *onnxd_http_server_date(onnxd_http_server *server);
 /* A connection or an exchange has ended; drained and closed may have come true. */
 void onnxd_http_server_check_ended(onnxd_http_server *server);

@@ -128,7 +128,8 @@ static void submit(onnxd_http_exchange *exchange)
     onnxd_http_infer *infer = &exchange->infer;
     onnxd_http_server *server = exchange->server;
     uint64_t timeout_us = timeout_of(&server->options, infer->call.timeout_us);
-    infer->request->deadline_ns = infer->begun_ns + (int64_t)timeout_us * NS_PER_US;
+    int64_t deadline_ns = infer->begun_ns + (int64_t)timeout_us * NS_PER_US;
+    infer->request->deadline_ns = deadline_ns;
     infer->request->user = exchange;
     infer->request->done = on_done;
     onnxd_http_exchange_retain(exchange); /* for the scheduler */
@@ -141,7 +142,7 @@ static void submit(onnxd_http_exchange *exchange)
         return;
     }
     /* The loop answers when the deadline has passed, also while a kernel still runs. */
-    exchange->deadline_ms = uv_now(server->loop) + timeout_us / 1000 + 1;
+    exchange->deadline_ms = onnxd_http_server_loop_ms(server, deadline_ns);
     onnxd_http_server_arm(server, exchange->deadline_ms);
 }
 

@@ -1,10 +1,12 @@
 /* Connections over time: order, pauses, time limits, ends. */
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <criterion/criterion.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "fake_backend.h"
 #include "http/conn_internal.h"
 #include "loopback.h"
@@ -539,6 +541,32 @@ Test(conn, answers_504_at_the_deadline)
     client_pump(&client);
     expect_nothing_more(&client, position);
     cr_assert_eq(fake.live_requests, 0u);
+    client_finish(&client);
+    test_server_stop(server);
+}
+
+/* The loop's idea of the time is old when its turn has been long. */
+Test(conn, counts_the_deadline_as_the_scheduler_does)
+{
+    onnxd_http_server *server = start();
+    test_client client;
+    client_open(&client, server);
+    fake.holds = true;
+    client.is_reading = false; /* until the loop's time is old */
+    send_infer(&client, 1, ",\"parameters\":{\"timeout\":5000000}");
+    (void)poll(NULL, 0, 60);
+    onnxd_http_conn_received(client.conn, client.unsent.data, client.unsent.length);
+    onnxd_strbuf_reset(&client.unsent);
+    client.is_reading = true;
+    const onnxd_http_exchange *exchange =
+        ONNXD_CONTAINER_OF(client.conn->queue.head, onnxd_http_exchange, link);
+    int64_t before_ns = onnxd_now_ns();
+    uv_update_time(server->loop);
+    int64_t left_ms = (int64_t)(exchange->deadline_ms - uv_now(server->loop));
+    int64_t after_ns = onnxd_now_ns();
+    cr_assert_geq(left_ms, (fake.last_deadline_ns - after_ns) / 1000000);
+    cr_assert_leq(left_ms, (fake.last_deadline_ns - before_ns) / 1000000 + 3);
+    fake_release_held();
     client_finish(&client);
     test_server_stop(server);
 }
