@@ -1,5 +1,7 @@
 #include "http/exchange.h"
 
+#include <stdio.h>
+
 #include "base/alloc.h"
 #include "base/log.h"
 #include "http/server_internal.h"
@@ -142,6 +144,9 @@ void onnxd_http_exchange_fail(onnxd_http_exchange *exchange, onnxd_status *statu
     if (http_status == 500)
         onnxd_log(ONNXD_LOG_ERROR, "http", "request failed: code=%s error=%s",
                   onnxd_code_text(onnxd_status_code(status)), onnxd_status_message(status));
-    onnxd_http_exchange_refuse(exchange, http_status, onnxd_status_message(status));
+    char message[ONNXD_HTTP_MAX_ERROR_BYTES + 1];
+    (void)snprintf(message, sizeof(message), "%s", onnxd_status_message(status));
+    onnxd_http_hide_paths(message);
+    onnxd_http_exchange_refuse(exchange, http_status, message);
     onnxd_status_free(status);
 }

@@ -5,8 +5,6 @@
 #include <string.h>
 #include <time.h>
 
-#define MAX_ERROR_TEXT_BYTES 1024
-
 static const struct {
     int status;
     const char *reason;
@@ -53,10 +51,33 @@ void onnxd_http_response_set_error(onnxd_http_response *response, int status, co
     response->closes = closes;
     response->content_type = "application/json";
     onnxd_strbuf_puts(&response->text, "{\"error\":");
-    onnxd_strbuf_json_string(&response->text, message, strnlen(message, MAX_ERROR_TEXT_BYTES));
+    onnxd_strbuf_json_string(&response->text, message,
+                             strnlen(message, ONNXD_HTTP_MAX_ERROR_BYTES));
     onnxd_strbuf_puts(&response->text, "}");
     if (response->text.failed)
         response->fixed_text = "{\"error\":\"out of memory\"}";
+}
+
+/* The quote that ends a name; a quote within a name has more of the name behind it. */
+static char *end_of_name(char *name)
+{
+    char *end = strchr(name, '\'');
+    while (end != NULL && end[1] != '\0' && strchr(" :,;)", end[1]) == NULL)
+        end = strchr(end + 1, '\'');
+    return end != NULL ? end : name + strlen(name);
+}
+
+void onnxd_http_hide_paths(char *message)
+{
+    static const char start[] = "file '/";
+    char *from = message;
+    while ((from = strstr(from, start)) != NULL) {
+        char *name = from + sizeof(start) - 2; /* at the slash */
+        char *end = end_of_name(name);
+        char *slash = memrchr(name, '/', (size_t)(end - name));
+        memmove(name, slash + 1, strlen(slash + 1) + 1);
+        from = name;
+    }
 }
 
 /* The head's fields, appended with snprintf: they have a known greatest length. */

@@ -15,6 +15,8 @@
 
 #define ONNXD_HTTP_RESPONSE_HEAD_BYTES 512
 #define ONNXD_HTTP_DATE_BYTES 32
+/* Of a message in an error's body. */
+#define ONNXD_HTTP_MAX_ERROR_BYTES 1024
 
 typedef struct onnxd_http_response {
     int status;
@@ -39,6 +41,10 @@ typedef struct onnxd_http_response {
 void onnxd_http_response_reset(onnxd_http_response *response);
 /* Makes it {"error": message}, cut where it would be too long. */
 void onnxd_http_response_set_error(onnxd_http_response *response, int status, const char *message);
+
+/* Cuts the file names in a message, as base/path.h writes them (file '/a/b/c'), to their last
+ * component, in place: where files lie is nothing for clients. */
+void onnxd_http_hide_paths(char *message);
 
 typedef struct onnxd_http_response_context {
     const char *date;     /* "Sun, 06 Nov 1994 08:49:37 GMT" */

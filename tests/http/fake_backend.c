@@ -132,7 +132,9 @@ onnxd_status *onnxd_store_find(onnxd_store *store, const char *name, size_t name
     if (name_length == 7 && memcmp(name, "loading", 7) == 0)
         return onnxd_error(ONNXD_UNAVAILABLE, "'loading' version 1 is not at ready state");
     if (name_length == 6 && memcmp(name, "broken", 6) == 0)
-        return onnxd_error(ONNXD_UNAVAILABLE, "'broken' version 1 failed to load: it is broken");
+        return onnxd_error(ONNXD_UNAVAILABLE,
+                           "'broken' version 1 is not available: it is broken: file "
+                           "'/srv/models/broken/1/model.onnx' has 3 bytes");
     for (uint32_t i = 0; i < model_count; i++) {
         if (strlen(models[i].name) != name_length || memcmp(models[i].name, name, name_length) != 0)
             continue;

@@ -78,6 +78,19 @@ Test(load, says_how_a_request_failed)
     test_server_stop(server);
 }
 
+Test(load, does_not_say_where_files_lie)
+{
+    onnxd_http_options options = onnxd_http_options_default();
+    onnxd_http_server *server = test_server_start(&options);
+    test_client client;
+    size_t position = 0;
+    client_open(&client, server);
+    client_send_text(&client, "GET /v2/models/broken HTTP/1.1\r\nHost: x\r\n\r\n");
+    expect_next(&client, &position, 503, "it is broken: file 'model.onnx' has 3 bytes");
+    client_finish(&client);
+    test_server_stop(server);
+}
+
 Test(load, refuses_beyond_max_inflight_requests)
 {
     onnxd_http_options options = onnxd_http_options_default();

@@ -19,6 +19,31 @@ Test(response, formats_dates)
     cr_assert_str_eq(date, "Thu, 31 Dec 2099 23:59:59 GMT");
 }
 
+Test(response, hides_where_files_lie)
+{
+    static const struct {
+        const char *message, *expected;
+    } cases[] = {
+        {"file '/srv/models/a/1/model.onnx' not found", "file 'model.onnx' not found"},
+        {"'m' is not available: cannot open file '/a/b': no", "'m' is not available: cannot open "
+                                                              "file 'b': no"},
+        {"file '/a' and file '/b/c'", "file 'a' and file 'c'"},
+        {"file '/it's/here' has 3 bytes", "file 'here' has 3 bytes"},
+        {"file '/cut/of", "file 'of"},
+        {"file '/'", "file ''"},
+        {"file '/", "file '"},
+        {"file 'weights.bin' leaves its directory", "file 'weights.bin' leaves its directory"},
+        {"node '/conv1/Conv' (Conv): no", "node '/conv1/Conv' (Conv): no"},
+        {"", ""},
+    };
+    for (size_t i = 0; i < ONNXD_COUNT(cases); i++) {
+        char *message = onnxd_strdup(cases[i].message); /* of exactly its size */
+        onnxd_http_hide_paths(message);
+        cr_assert_str_eq(message, cases[i].expected);
+        onnxd_free(message);
+    }
+}
+
 /* The head has a fixed size: everything at once must fit. */
 Test(response, has_room_for_every_field)
 {
