@@ -4,6 +4,10 @@
  *   listener ─► connection ─► parser (llhttp + own framing checks) ─► router (one table)
  *            ─► handler ─► [codec ─► scheduler ─► mailbox ─► codec] ─► response ─► write queue
  *
+ * Ready (/v2/health/ready) is a server whose first set of models is loaded, that is not draining,
+ * and that has at least one version ready, or no model at all: a model that failed does not take the
+ * others out of service.
+ *
  * Every limit is an option with a default; every non-200 answer is JSON {"error": "..."}.
  *
  * Threads: the loop thread, except where a function says otherwise. Bodies beyond

@@ -21,15 +21,30 @@ void onnxd_http_handle_health_live(onnxd_http_exchange *exchange)
     answer_json(exchange, "{\"live\":true}");
 }
 
-/* Ready: what was configured at start is loaded, and the server is not draining. Models that failed
- * to load are reported by their own route and do not make the others unreachable. */
+typedef struct version_count {
+    uint32_t known, ready;
+} version_count;
+
+static void count_version(const onnxd_store_entry *entry, void *user)
+{
+    version_count *count = user;
+    count->known++;
+    count->ready += entry->state == ONNXD_MODEL_READY;
+}
+
+/* See server.h for what it means. Models that failed to load are reported by their own route and do
+ * not make the others unreachable. */
 void onnxd_http_handle_health_ready(onnxd_http_exchange *exchange)
 {
     const onnxd_http_server *server = exchange->server;
+    version_count count = {0};
+    onnxd_store_visit(server->services.store, count_version, &count);
     if (server->is_draining)
         onnxd_http_exchange_refuse(exchange, 503, "the server is shutting down");
     else if (!onnxd_store_is_loaded(server->services.store, NULL))
         onnxd_http_exchange_refuse(exchange, 503, "the models are still loading");
+    else if (count.known > 0 && count.ready == 0)
+        onnxd_http_exchange_refuse(exchange, 503, "none of the models is ready");
     else
         answer_json(exchange, "{\"ready\":true}");
 }

@@ -161,15 +161,16 @@ void onnxd_store_visit(onnxd_store *store,
                        void (*visit)(const onnxd_store_entry *entry, void *user), void *user)
 {
     (void)store;
-    for (uint32_t i = 0; i < model_count; i++) {
+    onnxd_model_state state = fake.is_broken ? ONNXD_MODEL_UNAVAILABLE : ONNXD_MODEL_READY;
+    for (uint32_t i = 0; i < model_count && !fake.is_empty; i++) {
         onnxd_store_entry entry = {
-            .name = models[i].name, .version = 1, .state = ONNXD_MODEL_READY, .reason = ""};
+            .name = models[i].name, .version = 1, .state = state, .reason = ""};
         visit(&entry, user);
         entry.version = 2;
         entry.state = ONNXD_MODEL_UNAVAILABLE;
         visit(&entry, user);
         entry.version = 3;
-        entry.state = ONNXD_MODEL_READY;
+        entry.state = state;
         visit(&entry, user);
     }
 }

@@ -20,6 +20,8 @@
 
 typedef struct fake_backend {
     bool is_loading;        /* the store's first scan is not over */
+    bool is_empty;          /* the store knows no version */
+    bool is_broken;         /* no version of the store is ready */
     bool holds;             /* requests wait until fake_release_held() */
     bool is_full;           /* submit refuses */
     onnxd_code fails;       /* requests end with this error; ONNXD_OK: they succeed */

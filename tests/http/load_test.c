@@ -354,6 +354,12 @@ Test(load, is_ready_when_the_models_are_loaded)
     fake.is_loading = false;
     client_send_text(&client, READY);
     expect_next(&client, &position, 200, "true");
+    fake.is_broken = true;
+    client_send_text(&client, READY);
+    expect_next(&client, &position, 503, "none of the models is ready");
+    fake.is_empty = true;
+    client_send_text(&client, READY);
+    expect_next(&client, &position, 200, "true");
     client_finish(&client);
     test_server_stop(server);
 }
