@@ -8,8 +8,11 @@
 
 #define ARENA_BLOCK_BYTES 2048
 #define ARENA_MAX_BYTES ((size_t)16 << 20)
-/* Buffers above this are not kept for the next request. */
-#define KEPT_BUFFER_BYTES 65536
+/* Buffers up to this stay with a spare exchange. Larger ones do within a budget, so that requests
+ * of an image or so do not allocate while what a burst of large ones needed is given back. */
+#define SMALL_BUFFER_BYTES 65536
+#define MAX_KEPT_BYTES_PER_EXCHANGE ((size_t)1 << 20)
+#define MAX_KEPT_BYTES ((size_t)16 << 20)
 
 static void init_buffers(onnxd_http_exchange *exchange)
 {
@@ -22,13 +25,51 @@ static void init_buffers(onnxd_http_exchange *exchange)
     onnxd_arena_init(&exchange->arena, ARENA_BLOCK_BYTES, ARENA_MAX_BYTES);
 }
 
+static void destroy(onnxd_http_exchange *exchange)
+{
+    onnxd_strbuf_deinit(&exchange->head_text);
+    onnxd_strbuf_deinit(&exchange->body);
+    onnxd_strbuf_deinit(&exchange->response.text);
+    onnxd_strbuf_deinit(&exchange->infer.blobs);
+    onnxd_arena_deinit(&exchange->arena);
+    onnxd_free(exchange);
+}
+
+/* The last one that was used: its buffers are the likeliest to be large enough. */
+static onnxd_http_exchange *take_spare(onnxd_http_server *server)
+{
+    onnxd_link *link = server->spares;
+    if (link == NULL)
+        return NULL;
+    onnxd_http_exchange *exchange = ONNXD_CONTAINER_OF(link, onnxd_http_exchange, link);
+    server->spares = link->next;
+    server->spare_count--;
+    server->kept_bytes -= exchange->kept_bytes;
+    exchange->kept_bytes = 0;
+    link->next = NULL;
+    return exchange;
+}
+
+static void put_spare(onnxd_http_exchange *exchange)
+{
+    onnxd_http_server *server = exchange->server;
+    exchange->link.next = server->spares;
+    server->spares = &exchange->link;
+    server->spare_count++;
+    server->kept_bytes += exchange->kept_bytes;
+}
+
+void onnxd_http_exchange_destroy_spares(onnxd_http_server *server)
+{
+    onnxd_http_exchange *exchange;
+    while ((exchange = take_spare(server)) != NULL)
+        destroy(exchange);
+}
+
 onnxd_http_exchange *onnxd_http_exchange_create(onnxd_http_server *server, onnxd_http_conn *conn)
 {
-    onnxd_link *spare = onnxd_fifo_pop(&server->spares);
-    onnxd_http_exchange *exchange;
-    if (spare != NULL) {
-        exchange = ONNXD_CONTAINER_OF(spare, onnxd_http_exchange, link);
-    } else {
+    onnxd_http_exchange *exchange = take_spare(server);
+    if (exchange == NULL) {
         exchange = onnxd_alloc_zero(1, sizeof(*exchange));
         if (exchange == NULL)
             return NULL;
@@ -47,33 +88,30 @@ void onnxd_http_exchange_retain(onnxd_http_exchange *exchange)
     exchange->references++;
 }
 
-void onnxd_http_exchange_destroy(onnxd_http_exchange *exchange)
+/* Empties the buffers and frees those that are beyond the budget. */
+static void reset_buffers(onnxd_http_exchange *exchange)
 {
-    if (exchange == NULL)
-        return;
-    onnxd_strbuf_deinit(&exchange->head_text);
-    onnxd_strbuf_deinit(&exchange->body);
-    onnxd_strbuf_deinit(&exchange->response.text);
-    onnxd_strbuf_deinit(&exchange->infer.blobs);
-    onnxd_arena_deinit(&exchange->arena);
-    onnxd_free(exchange);
-}
-
-static void reset_buffer(onnxd_strbuf *buffer)
-{
-    if (buffer->capacity > KEPT_BUFFER_BYTES)
-        onnxd_strbuf_deinit(buffer);
-    else
-        onnxd_strbuf_reset(buffer);
+    onnxd_strbuf *buffers[] = {&exchange->head_text, &exchange->body, &exchange->response.text,
+                               &exchange->infer.blobs};
+    size_t room = MAX_KEPT_BYTES - exchange->server->kept_bytes;
+    if (room > MAX_KEPT_BYTES_PER_EXCHANGE)
+        room = MAX_KEPT_BYTES_PER_EXCHANGE;
+    for (size_t i = 0; i < ONNXD_COUNT(buffers); i++) {
+        size_t bytes = buffers[i]->capacity > SMALL_BUFFER_BYTES ? buffers[i]->capacity : 0;
+        if (bytes > room) {
+            onnxd_strbuf_deinit(buffers[i]);
+            continue;
+        }
+        onnxd_strbuf_reset(buffers[i]);
+        room -= bytes;
+        exchange->kept_bytes += bytes;
+    }
 }
 
 /* Back to what exchange_create() expects of a spare one. */
 static void recycle(onnxd_http_exchange *exchange)
 {
-    reset_buffer(&exchange->head_text);
-    reset_buffer(&exchange->body);
-    reset_buffer(&exchange->response.text);
-    reset_buffer(&exchange->infer.blobs);
+    reset_buffers(exchange);
     onnxd_http_response_reset(&exchange->response);
     onnxd_arena_reset(&exchange->arena);
     exchange->head = (onnxd_http_head){0};
@@ -97,10 +135,10 @@ void onnxd_http_exchange_release(onnxd_http_exchange *exchange)
     exchange->is_counted = false;
     server->live_exchange_count--;
     recycle(exchange);
-    if (server->spares.count < ONNXD_HTTP_SPARE_EXCHANGES && !server->is_closing)
-        onnxd_fifo_push(&server->spares, &exchange->link);
+    if (server->spare_count < ONNXD_HTTP_SPARE_EXCHANGES && !server->is_closing)
+        put_spare(exchange);
     else
-        onnxd_http_exchange_destroy(exchange);
+        destroy(exchange);
     onnxd_http_server_check_ended(server);
 }
 

@@ -2,7 +2,8 @@
  * An exchange: one request and its response. It is made when a request's first byte arrives, waits
  * in its connection's queue (responses go out in the order of the requests) and ends when the
  * response is sent, or when what runs for it has come back, whichever is later. Exchanges are
- * recycled by their server with their buffers, so that small requests allocate nothing.
+ * recycled by their server with their buffers, up to a budget of bytes, so that usual requests
+ * allocate nothing.
  *
  *   RECEIVING ─► HANDLING ─► ANSWERED (response complete, waiting to be sent or being sent)
  *
@@ -26,7 +27,8 @@ typedef enum onnxd_http_exchange_state {
 } onnxd_http_exchange_state;
 
 struct onnxd_http_exchange {
-    onnxd_link link; /* in the connection's queue or the server's free list */
+    onnxd_link link;   /* in the connection's queue or the server's free list */
+    size_t kept_bytes; /* large buffers of one in the free list */
     onnxd_http_server *server;
     onnxd_http_conn *conn; /* NULL once the connection has gone */
     uint32_t references;
@@ -57,8 +59,8 @@ ONNXD_NODISCARD onnxd_http_exchange *onnxd_http_exchange_create(onnxd_http_serve
 void onnxd_http_exchange_retain(onnxd_http_exchange *exchange);
 /* The last release gives back what the exchange holds. */
 void onnxd_http_exchange_release(onnxd_http_exchange *exchange);
-/* Frees one that is not in use. */
-void onnxd_http_exchange_destroy(onnxd_http_exchange *exchange);
+/* Frees those that wait to be used again. */
+void onnxd_http_exchange_destroy_spares(onnxd_http_server *server);
 
 /* Answering: exactly once for each exchange that is HANDLING; without effect on one that is
  * ANSWERED. The response is sent when the exchange's turn comes. */

@@ -254,9 +254,7 @@ void onnxd_http_server_destroy(onnxd_http_server *server)
 {
     if (server == NULL)
         return;
-    onnxd_link *link;
-    while ((link = onnxd_fifo_pop(&server->spares)) != NULL)
-        onnxd_http_exchange_destroy(ONNXD_CONTAINER_OF(link, onnxd_http_exchange, link));
+    onnxd_http_exchange_destroy_spares(server);
     onnxd_http_listeners_free(server);
     onnxd_mailbox_deinit(&server->mailbox);
     onnxd_free(server);

@@ -22,7 +22,9 @@ struct onnxd_http_server {
     onnxd_http_conn *conns; /* newest first */
     onnxd_http_conn *peers[ONNXD_HTTP_PEER_BUCKETS];
     uint32_t turned_away_count; /* of `conns`: beyond the limits, told so and about to go */
-    onnxd_fifo spares; /* exchanges that can be used again */
+    onnxd_link *spares;         /* exchanges that can be used again, the last one used first */
+    uint32_t spare_count;
+    size_t kept_bytes; /* large buffers of the spares */
     uint32_t live_exchange_count;
     uint64_t inflight_bytes;
 

@@ -292,6 +292,72 @@ Test(load, allocates_nothing_for_small_requests)
     test_server_stop(server);
 }
 
+/* An image of 224 x 224 with three channels of floats. */
+#define IMAGE_BYTES ((size_t)3 * 224 * 224 * 4)
+
+static void receive_image(test_client *client)
+{
+    static char text[512 + IMAGE_BYTES];
+    static const char json[] =
+        "{\"inputs\":[{\"name\":\"x\",\"shape\":[1,3,224,224],\"datatype\":\"FP32\","
+        "\"parameters\":{\"binary_data_size\":602112}}],"
+        "\"parameters\":{\"binary_data_output\":true}}";
+    int head = snprintf(text, 512,
+                        "POST /v2/models/echo_fp32/infer HTTP/1.1\r\nHost: x\r\n"
+                        "Inference-Header-Content-Length: %zu\r\nContent-Length: %zu\r\n\r\n%s",
+                        strlen(json), strlen(json) + IMAGE_BYTES, json);
+    size_t length = (size_t)head + IMAGE_BYTES;
+    memset(text + head, 0, IMAGE_BYTES);
+    for (size_t at = 0; at < length; at += ONNXD_HTTP_READ_BYTES) {
+        size_t step = length - at < ONNXD_HTTP_READ_BYTES ? length - at : ONNXD_HTTP_READ_BYTES;
+        onnxd_http_conn_received(client->conn, text + at, step);
+    }
+    test_server_settle(client->server);
+}
+
+Test(load, allocates_nothing_for_the_next_image)
+{
+    onnxd_http_options options = onnxd_http_options_default();
+    onnxd_http_server *server = test_server_start(&options);
+    test_client client;
+    size_t position = 0;
+    client_open(&client, server);
+    cr_assert_not_null(onnxd_strbuf_reserve(&client.received, 4 * IMAGE_BYTES));
+    receive_image(&client);
+    uint64_t before = onnxd_alloc_query().calls;
+    receive_image(&client);
+    uint64_t made = onnxd_alloc_query().calls - before;
+    expect_next(&client, &position, 200, "echo_fp32");
+    expect_next(&client, &position, 200, "echo_fp32");
+    cr_assert_eq(made, 2u, "%llu; the stand-in itself makes two", (unsigned long long)made);
+    client_finish(&client);
+    test_server_stop(server);
+}
+
+Test(load, keeps_large_buffers_within_a_budget)
+{
+    enum { COUNT = 40 };
+    onnxd_http_options options = onnxd_http_options_default();
+    onnxd_http_server *server = test_server_start(&options);
+    test_client clients[COUNT];
+    fake.holds = true;
+    for (size_t i = 0; i < COUNT; i++) {
+        client_open(&clients[i], server);
+        receive_image(&clients[i]);
+    }
+    cr_assert_eq(fake.held_count, (uint32_t)COUNT);
+    cr_assert_eq(server->kept_bytes, 0u, "what is in use is not spare");
+    fake_release_held();
+    for (size_t i = 0; i < COUNT; i++)
+        client_pump(&clients[i]);
+    cr_assert_eq(server->spare_count, (uint32_t)COUNT);
+    cr_assert_leq(server->kept_bytes, (size_t)16 << 20);
+    cr_assert_gt(server->kept_bytes, ((size_t)16 << 20) - 2 * IMAGE_BYTES);
+    for (size_t i = 0; i < COUNT; i++)
+        client_finish(&clients[i]);
+    test_server_stop(server);
+}
+
 /* Every allocation of an exchange fails once, then all from there on: an answer or a closed
  * connection, never a crash or a leak, and the next request is served. */
 Test(load, survives_memory_that_is_short)
