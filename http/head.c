@@ -210,7 +210,7 @@ static onnxd_http_fault parse_target(onnxd_http_span text, onnxd_http_head *head
 {
     static const char scheme[] = "http://";
     size_t scheme_size = sizeof(scheme) - 1;
-    head->target = head->path = text;
+    head->path = text;
     if (head->method == ONNXD_HTTP_OPTIONS && text.size == 1 && text.data[0] == '*')
         return no_fault();
     if (text.size > scheme_size && strncasecmp(text.data, scheme, scheme_size) == 0) {

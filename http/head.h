@@ -44,7 +44,6 @@ const char *onnxd_http_method_name(onnxd_http_method method);
 typedef struct onnxd_http_head {
     onnxd_http_method method;
     unsigned minor_version; /* of HTTP/1: 0 or 1 */
-    onnxd_http_span target; /* as sent */
     onnxd_http_span path;   /* without authority and query; raw, starts with '/' (or is "*") */
     onnxd_http_span host;
     bool has_host;

@@ -4,6 +4,9 @@
  *   begin ─► decode (here, or on a work thread) ─► submit ─► scheduler ─► mailbox ─► received
  *         ─► encode (here, or on a work thread) ─► response
  *
+ * While a codec job runs, request, call, status and blobs are its, and the exchange's arena and
+ * response.
+ *
  * The exchange holds one reference for the scheduler and one for a job on a work thread, so a
  * client that goes away, or a deadline that passes, ends the answer but never the memory in use.
  */
@@ -38,7 +41,6 @@ typedef struct onnxd_http_infer {
     onnxd_status *status; /* of the codec job that has ended */
     int64_t begun_ns;     /* when the whole request was there; deadlines count from here */
     bool is_submitted;    /* the request is the scheduler's */
-    bool is_in_job;       /* a codec job runs: request, call, status, arena, response are its */
     onnxd_strbuf blobs;   /* BYTES outputs in their binary form */
     uv_work_t work;
 } onnxd_http_infer;

@@ -12,6 +12,7 @@
 
 #define UNIX_PREFIX "unix:"
 #define HOST_BYTES 64
+#define MAX_PATH_BYTES sizeof(((struct sockaddr_un *)NULL)->sun_path)
 
 struct onnxd_http_listener {
     onnxd_http_listener *next;
@@ -24,7 +25,6 @@ struct onnxd_http_listener {
     } socket;
     bool is_unix, is_open;
     bool is_stalled; /* a connection waits that there was no memory for */
-    char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)]; /* of a UNIX socket */
 };
 
 static void on_connection(uv_stream_t *stream, int result)
@@ -65,9 +65,8 @@ static void close_listener(onnxd_http_listener *listener)
     if (!listener->is_open)
         return;
     listener->is_open = false;
-    uv_close(&listener->socket.handle, on_closed);
-    if (listener->path[0] != '\0')
-        (void)unlink(listener->path);
+    uv_close(&listener->socket.handle,
+             on_closed); /* removes the file of a UNIX socket that it bound */
 }
 
 void onnxd_http_listeners_close(onnxd_http_server *server)
@@ -149,10 +148,10 @@ static void remove_stale_socket(const char *path)
 static onnxd_status *bind_unix(onnxd_http_listener *listener, const char *address)
 {
     const char *path = address + strlen(UNIX_PREFIX);
-    if (path[0] == '\0' || strlen(path) >= sizeof(listener->path))
+    if (path[0] == '\0' || strlen(path) >= MAX_PATH_BYTES)
         return onnxd_error(ONNXD_INVALID_ARGUMENT,
                            "address '%s' has no path, or one longer than %zu bytes", address,
-                           sizeof(listener->path) - 1);
+                           MAX_PATH_BYTES - 1);
     int result = uv_pipe_init(listener->server->loop, &listener->socket.pipe, 0);
     if (result != 0)
         return unavailable(address, result);
@@ -160,10 +159,7 @@ static onnxd_status *bind_unix(onnxd_http_listener *listener, const char *addres
     listener->is_unix = true;
     remove_stale_socket(path);
     result = uv_pipe_bind(&listener->socket.pipe, path);
-    if (result != 0)
-        return unavailable(address, result);
-    memcpy(listener->path, path, strlen(path) + 1); /* ours: removed on close */
-    return NULL;
+    return result != 0 ? unavailable(address, result) : NULL;
 }
 
 static void write_address(const onnxd_http_listener *listener, const char *address, char *out,

@@ -249,8 +249,3 @@ onnxd_http_event onnxd_http_parser_next(onnxd_http_parser *parser, onnxd_http_sp
         return broken(parser, malformed, out_fault);
     }
 }
-
-uint64_t onnxd_http_parser_remaining(const onnxd_http_parser *parser)
-{
-    return parser->state == IN_LENGTH_BODY ? parser->remaining : 0;
-}

@@ -42,7 +42,5 @@ ONNXD_NODISCARD onnxd_http_event onnxd_http_parser_next(onnxd_http_parser *parse
                                                         onnxd_http_span *input,
                                                         onnxd_http_span *out_body,
                                                         onnxd_http_fault *out_fault);
-/* Bytes that the rest of a body with a declared length still has; 0 for others. */
-uint64_t onnxd_http_parser_remaining(const onnxd_http_parser *parser);
 
 #endif

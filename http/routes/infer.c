@@ -21,7 +21,6 @@ static void start_job(onnxd_http_exchange *exchange, uv_work_cb job, uv_after_wo
 {
     onnxd_http_infer *infer = &exchange->infer;
     onnxd_http_exchange_retain(exchange);
-    infer->is_in_job = true;
     if (uv_queue_work(exchange->server->loop, &infer->work, job, after) != 0) {
         job(&infer->work);
         after(&infer->work, 0);
@@ -31,7 +30,6 @@ static void start_job(onnxd_http_exchange *exchange, uv_work_cb job, uv_after_wo
 /* Back on the loop. False: nobody waits any more, and the exchange may be gone. */
 static bool end_job(onnxd_http_exchange *exchange)
 {
-    exchange->infer.is_in_job = false;
     bool is_wanted = exchange->conn != NULL;
     if (!is_wanted)
         onnxd_http_exchange_release(exchange);

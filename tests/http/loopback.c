@@ -128,7 +128,9 @@ static bool is_busy(const onnxd_http_server *server)
         for (onnxd_link *link = conn->queue.head; link != NULL; link = link->next) {
             const onnxd_http_exchange *exchange =
                 ONNXD_CONTAINER_OF(link, onnxd_http_exchange, link);
-            if (exchange->infer.is_in_job || (exchange->infer.is_submitted && !fake.holds))
+            bool is_submitted = exchange->infer.is_submitted;
+            /* One reference is the connection's, one the scheduler's, any further a codec job's. */
+            if (exchange->references > 1u + is_submitted || (is_submitted && !fake.holds))
                 return true;
         }
     }
