@@ -5,8 +5,13 @@
  *            ─► handler ─► [codec ─► scheduler ─► mailbox ─► codec] ─► response ─► write queue
  *
  * Ready (/v2/health/ready) is a server whose first set of models is loaded, that is not draining,
- * and that has at least one version ready, or no model at all: a model that failed does not take the
- * others out of service.
+ * and that has at least one version ready, or no model at all: a model that failed does not take
+ * the others out of service.
+ *
+ * A client that ends its side of the connection (a half-close) before its response has begun is
+ * taken for one that has gone: its inferences are cancelled and the connection is closed. The two
+ * cannot be told apart before something is written, and work that nobody waits for is the costlier
+ * mistake. What is answered at once, and a response that is being written, still arrives.
  *
  * Every limit is an option with a default; every non-200 answer is JSON {"error": "..."}.
  *

@@ -308,6 +308,33 @@ Test(conn, cancels_when_the_client_goes)
     test_server_stop(server);
 }
 
+Test(conn, answers_what_needs_no_wait_after_a_half_close)
+{
+    onnxd_http_server *server = start();
+    test_client client;
+    size_t position = 0;
+    client_open(&client, server);
+    client.sends_end = true; /* right behind the request */
+    client_send_text(&client, HEALTH);
+    expect_next(&client, &position, 200, "live");
+    cr_assert_null(client.conn);
+    cr_assert_not(client.was_reset);
+    client_finish(&client);
+
+    position = 0;
+    client_open(&client, server);
+    client.blocks_writes = true;
+    send_infer(&client, 1, "");
+    client_unblock(&client, 10);
+    client_end(&client);
+    cr_assert_not_null(client.conn, "the response is being written");
+    client_unblock(&client, SIZE_MAX);
+    expect_next(&client, &position, 200, "\"id\":\"1\"");
+    cr_assert_null(client.conn);
+    client_finish(&client);
+    test_server_stop(server);
+}
+
 /* A client that vanishes behind any byte of its request, or before any byte of the response. */
 Test(conn, survives_a_reset_anywhere)
 {
