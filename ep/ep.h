@@ -111,7 +111,8 @@ static inline onnxd_buffer onnxd_buffer_borrow_host(const void *data, size_t byt
 
 /* [offset, offset + bytes) of `source` to the same of `destination`; each range is checked against
  * its buffer. One end belongs to the instance; the other is host memory, the same instance, or a
- * peer that the instance can reach. */
+ * peer that the instance can reach and whose buffers it can check. A host-addressable peer's buffer
+ * is copied as borrowed host memory. */
 typedef struct onnxd_copy {
     onnxd_buffer source, destination;
     size_t source_offset, destination_offset;

@@ -97,8 +97,8 @@ typedef struct move {
     size_t bytes;
 } move;
 
-/* An end of a copy is a live buffer of this instance, borrowed host memory, or a buffer of another
- * instance of this provider, which its owner answers for. */
+/* An end of a copy is a live buffer of this instance or borrowed host memory. Whether a buffer of
+ * another instance lives, its owner alone knows. */
 static onnxd_status *check_end(onnxd_cpu_ep *cpu, const onnxd_buffer *buffer, bool *out_is_own)
 {
     *out_is_own = false;
@@ -107,8 +107,13 @@ static onnxd_status *check_end(onnxd_cpu_ep *cpu, const onnxd_buffer *buffer, bo
                            "memory of device %" PRIu32 ":%" PRIu32 " cannot be reached from the "
                            "CPU, its own provider copies it",
                            buffer->device.type, buffer->device.index);
-    if (buffer->handle == 0 || !onnxd_device_id_equal(buffer->device, cpu->device))
+    if (buffer->handle == 0)
         return NULL;
+    if (!onnxd_device_id_equal(buffer->device, cpu->device))
+        return onnxd_error(ONNXD_FOREIGN_BUFFER,
+                           "a buffer of CPU instance %" PRIu32 " cannot be checked by '%s', borrow "
+                           "it as host memory",
+                           buffer->device.index, cpu->base.label);
     ONNXD_TRY(onnxd_handle_table_find(cpu->handles, buffer, NULL));
     *out_is_own = true;
     return NULL;

@@ -102,9 +102,7 @@ CONFORMANCE_TEST(memory, stale_and_foreign_buffers_are_refused)
         expect_code(onnxd_ep_deallocate(ep, bad[i]), ONNXD_FOREIGN_BUFFER);
         expect_code(onnxd_ep_copy(ep, &out), ONNXD_FOREIGN_BUFFER);
         expect_code(onnxd_ep_copy(ep, &in), ONNXD_FOREIGN_BUFFER);
-        /* A host-addressable instance reaches the memory of others, for which it cannot answer. */
-        if (i + 1 < ONNXD_COUNT(bad) || !onnxd_ep_get_info(ep).is_host_addressable)
-            expect_code(onnxd_ep_copy_async(ep, &within, &fence), ONNXD_FOREIGN_BUFFER);
+        expect_code(onnxd_ep_copy_async(ep, &within, &fence), ONNXD_FOREIGN_BUFFER);
         cr_assert_eq(fence, 77);
     }
     download(ep, live, host, sizeof(host));
@@ -114,6 +112,25 @@ CONFORMANCE_TEST(memory, stale_and_foreign_buffers_are_refused)
     cr_assert_eq(onnxd_ep_get_stats(ep).fences_live, 0);
     close_ep(ep);
     close_ep(other);
+}
+
+/* A peer's buffer is taken only by who can tell whether it lives. */
+CONFORMANCE_TEST(memory, a_stale_buffer_of_a_peer_is_refused)
+{
+    onnxd_ep *ep = open_default_ep(), *peer = create_ep(1);
+    expect_ok(onnxd_ep_initialize(peer, NULL));
+    onnxd_buffer own = filled(ep, 64, 1), stale = filled(peer, 64, 2);
+    deallocate(peer, stale);
+    const onnxd_copy copies[] = {copy_of(stale, own, 64), copy_of(own, stale, 64)};
+    for (size_t i = 0; i < ONNXD_COUNT(copies); i++) {
+        onnxd_fence fence = 77;
+        expect_code(onnxd_ep_copy(ep, &copies[i]), ONNXD_FOREIGN_BUFFER);
+        expect_code(onnxd_ep_copy_async(ep, &copies[i], &fence), ONNXD_FOREIGN_BUFFER);
+        cr_assert_eq(fence, 77);
+    }
+    deallocate(ep, own);
+    close_ep(ep);
+    close_ep(peer);
 }
 
 CONFORMANCE_TEST(memory, a_buffer_is_ended_once)
