@@ -68,7 +68,8 @@ void onnxd_cpu_cost(const onnxd_cpu_case *c, const onnxd_cpu_implementation *imp
                        bytes_of(c->outputs, c->query->output_count);
         double arithmetic_us = onnxd_cpu_flops(c) / (implementation->flops_per_us * threads);
         cost.is_known = true;
-        cost.bytes_moved = (uint64_t)bytes;
+        /* The sum may pass what an integer holds; 2^63 is exact in both. */
+        cost.bytes_moved = bytes < 0x1p63 ? (uint64_t)bytes : (uint64_t)1 << 63;
         cost.memory_us = bytes / bandwidth;
         cost.compute_us = arithmetic_us > cost.memory_us ? arithmetic_us - cost.memory_us : 0;
         cost.launch_us = threads > 1 ? TEAM_US : LAUNCH_US;

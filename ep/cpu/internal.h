@@ -179,6 +179,10 @@ struct onnxd_cpu_kernel {
     char name[96];
 };
 
+/* A kernel takes no node with more: supports_op says so. */
+#define ONNXD_CPU_ATTRIBUTES_MAX_BYTES ((size_t)64 << 20)
+/* What the node's name and attributes take in a kernel, about. */
+size_t onnxd_cpu_attributes_bytes(const onnxd_node *node);
 /* The bytes that tell one kernel from another: operator, opset, attributes, types, constants. The
  * caller frees *out_key. */
 ONNXD_NODISCARD onnxd_status *onnxd_cpu_key_make(const onnxd_cpu_case *c, void **out_key,

@@ -9,12 +9,49 @@
 #include "base/strbuf.h"
 #include "ep/cpu/internal.h"
 
-/* Attributes of a node that any kernel takes are far below this. */
-#define KEY_MAX_BYTES ((size_t)64 << 20)
+/* Room for a key of the longest attributes and all else that it has. */
+#define KEY_MAX_BYTES (2 * ONNXD_CPU_ATTRIBUTES_MAX_BYTES)
 
-static onnxd_status *no_memory(void)
+static onnxd_status *no_memory(size_t bytes)
 {
-    return onnxd_error(ONNXD_OUT_OF_MEMORY, "no memory for the attributes of a kernel");
+    return onnxd_error_out_of_memory("the attributes of a kernel", bytes, UINT64_MAX);
+}
+
+/* What an attribute takes in a key and in a copy, about; tensors are shared. */
+static size_t attribute_bytes(const onnxd_attribute *attribute)
+{
+    size_t bytes = strlen(attribute->name) + sizeof(*attribute);
+    bool fits = true;
+    switch (attribute->kind) {
+    case ONNXD_ATTRIBUTE_STRING:
+        fits = onnxd_size_add(bytes, attribute->value.s.size, &bytes);
+        break;
+    case ONNXD_ATTRIBUTE_STRINGS:
+        for (size_t i = 0; fits && i < attribute->count; i++)
+            fits = onnxd_size_add(bytes, attribute->value.strings[i].size + sizeof(onnxd_text),
+                                  &bytes);
+        break;
+    case ONNXD_ATTRIBUTE_FLOATS:
+    case ONNXD_ATTRIBUTE_INTS:
+    case ONNXD_ATTRIBUTE_TENSORS: {
+        size_t array;
+        fits = onnxd_size_mul(attribute->count, sizeof(int64_t), &array) &&
+               onnxd_size_add(bytes, array, &bytes);
+        break;
+    }
+    default:
+        break;
+    }
+    return fits ? bytes : SIZE_MAX;
+}
+
+size_t onnxd_cpu_attributes_bytes(const onnxd_node *node)
+{
+    size_t bytes = strlen(node->name);
+    for (uint32_t i = 0; i < node->attribute_count; i++)
+        if (!onnxd_size_add(bytes, attribute_bytes(&node->attributes[i]), &bytes))
+            return SIZE_MAX;
+    return bytes;
 }
 
 /* ---- the key --------------------------------------------------------------------------------- */
@@ -51,6 +88,7 @@ static void put_attribute(onnxd_strbuf *key, const onnxd_attribute *attribute)
         put(key, attribute->value.ints, attribute->count * sizeof(int64_t));
         break;
     case ONNXD_ATTRIBUTE_STRINGS:
+        put(key, &attribute->count, sizeof(attribute->count));
         for (size_t i = 0; i < attribute->count; i++)
             put(key, attribute->value.strings[i].data, attribute->value.strings[i].size);
         break;
@@ -84,6 +122,9 @@ onnxd_status *onnxd_cpu_key_make(const onnxd_cpu_case *c, void **out_key, size_t
     put(&key, &c->def, sizeof(c->def));
     put(&key, &query->opset, sizeof(query->opset));
     put_text(&key, c->node->name);
+    put(&key, &query->input_count, sizeof(query->input_count));
+    put(&key, &query->output_count, sizeof(query->output_count));
+    put(&key, &c->node->attribute_count, sizeof(c->node->attribute_count));
     put_types(&key, query->inputs, query->input_count);
     put_types(&key, c->outputs, query->output_count);
     for (uint32_t i = 0; i < query->input_count; i++) {
@@ -94,7 +135,7 @@ onnxd_status *onnxd_cpu_key_make(const onnxd_cpu_case *c, void **out_key, size_t
         put_attribute(&key, &c->node->attributes[i]);
     if (key.failed) {
         onnxd_strbuf_deinit(&key);
-        return no_memory();
+        return no_memory(onnxd_cpu_attributes_bytes(c->node));
     }
     *out_key = key.data;
     *out_bytes = key.length;
@@ -186,14 +227,14 @@ static onnxd_status *copy_attributes(const onnxd_node *node, onnxd_cpu_kernel *k
     onnxd_attribute *copies =
         onnxd_arena_alloc_zero(arena, (size_t)node->attribute_count + 1, sizeof(*copies));
     if (copies == NULL)
-        return no_memory();
+        return no_memory(onnxd_cpu_attributes_bytes(node));
     kernel->node.attributes = copies;
     for (uint32_t i = 0; i < node->attribute_count; i++) {
         copies[i] = node->attributes[i];
         copies[i].name =
             onnxd_arena_strndup(arena, node->attributes[i].name, strlen(node->attributes[i].name));
         if (copies[i].name == NULL || !copy_value(arena, &node->attributes[i], &copies[i]))
-            return no_memory();
+            return no_memory(onnxd_cpu_attributes_bytes(node));
         /* Only counted ones hold their tensors. */
         kernel->node.attribute_count = i + 1;
         visit_tensors(&copies[i], true);
@@ -223,7 +264,7 @@ onnxd_status *onnxd_cpu_node_copy(const onnxd_cpu_case *c, onnxd_cpu_kernel *ker
     node->inputs = copy_ids(arena, from->inputs, from->input_count);
     node->outputs = copy_ids(arena, from->outputs, from->output_count);
     if (node->name == NULL || node->inputs == NULL || node->outputs == NULL)
-        return no_memory();
+        return no_memory(onnxd_cpu_attributes_bytes(from));
     node->input_count = from->input_count;
     node->output_count = from->output_count;
     ONNXD_TRY(copy_attributes(from, kernel));
@@ -231,7 +272,7 @@ onnxd_status *onnxd_cpu_node_copy(const onnxd_cpu_case *c, onnxd_cpu_kernel *ker
         return NULL;
     void *params = onnxd_arena_alloc_zero(arena, 1, c->def->params_bytes);
     if (params == NULL)
-        return no_memory();
+        return no_memory(onnxd_cpu_attributes_bytes(from));
     ONNXD_TRY(c->def->parse(node, node->opset, arena, params));
     node->params = params;
     return NULL;

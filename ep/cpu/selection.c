@@ -67,6 +67,12 @@ static onnxd_status *check_node(const onnxd_op_query *query)
                                "operator '%s' holds a subgraph, which no kernel of the CPU runs",
                                node->op_type);
     }
+    if (onnxd_cpu_attributes_bytes(node) > ONNXD_CPU_ATTRIBUTES_MAX_BYTES)
+        return onnxd_error(ONNXD_NO_EP_FOR_OP,
+                           "the attributes of operator '%s' take %zu bytes, a kernel takes at most "
+                           "%zu",
+                           node->op_type, onnxd_cpu_attributes_bytes(node),
+                           ONNXD_CPU_ATTRIBUTES_MAX_BYTES);
     for (uint32_t i = 0; query->input_layouts != NULL && i < query->input_count; i++) {
         const onnxd_tensor_layout *layout = &query->input_layouts[i];
         if (layout->blocked != NULL || !layout->strides_are_default)

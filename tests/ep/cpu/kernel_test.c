@@ -511,3 +511,70 @@ Test(kernel, failures_keep_the_codes_that_say_whose_they_are)
     node_deinit(&r.node);
     onnxd_ep_destroy(ep);
 }
+
+/* ---- long attributes ------------------------------------------------------------------------- */
+
+/* Whether a node with a list of `count` integers is claimed; then a kernel has to follow. */
+static bool is_claimed_with(onnxd_ep *ep, size_t count)
+{
+    int64_t *ints = onnxd_alloc_zero(count, sizeof(*ints));
+    cr_assert_not_null(ints);
+    relu r;
+    relu_init(&r, 4);
+    onnxd_attribute attribute = {
+        .name = "list", .kind = ONNXD_ATTRIBUTE_INTS, .count = count, .value.ints = ints};
+    r.node.node->attributes = &attribute;
+    r.node.node->attribute_count = 1;
+    onnxd_kernel_match match;
+    onnxd_kernel *kernel = NULL;
+    onnxd_ep_supports_op(ep, &r.query, &match);
+    onnxd_status *status = onnxd_ep_get_kernel(ep, &r.query, &kernel);
+    cr_expect_eq(match.is_supported, status == NULL, "%s; %s", match.reason,
+                 onnxd_status_message(status));
+    if (status != NULL) {
+        cr_expect_not_null(strstr(match.reason, "attributes"), "%s", match.reason);
+        cr_expect_str_eq(match.reason, onnxd_status_message(status));
+    }
+    onnxd_status_free(status);
+    onnxd_kernel_release(kernel);
+    r.node.node->attribute_count = 0;
+    node_deinit(&r.node);
+    onnxd_free(ints);
+    return match.is_supported;
+}
+
+Test(kernel, attributes_that_are_too_long_are_no_claim)
+{
+    onnxd_ep *ep = ep_open_portable();
+    cr_expect(is_claimed_with(ep, 1000));
+    cr_expect(is_claimed_with(ep, ((size_t)64 << 20) / 8 - 100));
+    cr_expect_not(is_claimed_with(ep, ((size_t)64 << 20) / 8));
+    cr_expect_not(is_claimed_with(ep, ((size_t)80 << 20) / 8));
+    onnxd_ep_destroy(ep);
+}
+
+Test(kernel, costs_of_huge_tensors_are_numbers)
+{
+    const int64_t huge[] = {(int64_t)1 << 60};
+    onnxd_ep *ep = ep_open_portable();
+    relu r;
+    relu_init(&r, 1);
+    onnxd_tensor_type types[8];
+    for (size_t i = 0; i < ONNXD_COUNT(types); i++)
+        types[i] = (onnxd_tensor_type){ONNXD_FLOAT, onnxd_shape_from(1, huge)};
+    r.query.inputs = types;
+    r.query.input_count = 4;
+    r.query.output_count = 4;
+    const onnxd_cpu_case c = {.runtime = onnxd_cpu_ep_of(ep)->runtime,
+                              .query = &r.query,
+                              .node = r.node.node,
+                              .def = r.node.node->def,
+                              .outputs = types + 4,
+                              .is_static = true};
+    onnxd_cost cost = {.is_known = false};
+    onnxd_cpu_cost(&c, &onnxd_cpu_portable, &cost);
+    cr_expect(cost.is_known);
+    cr_expect_eq(cost.bytes_moved, (uint64_t)1 << 63);
+    node_deinit(&r.node);
+    onnxd_ep_destroy(ep);
+}
