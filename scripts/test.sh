@@ -5,7 +5,7 @@
 #   oneDNN 3       the tests of the CPU provider
 #   debug, clang   all tests
 #   asan, gcc      all tests but the timed ones, and the end-to-end tests of the daemon itself
-#   tsan, gcc      the tests that use threads
+#   tsan, gcc      the tests that use threads, and the end-to-end tests of the daemon's life
 #   clang-tidy     every source file
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
@@ -29,6 +29,7 @@ count() {
     failed=$((failed + ${pair#* }))
     echo "    $3: ${pair% *} passed, ${pair#* } failed"
     [ "${pair#* }" -eq 0 ] || failures+=("$3")
+    /usr/bin/python3 scripts/count_tests.py "$1-skipped" "$2" 2>/dev/null | sed 's/^/    skipped: /'
 }
 
 # one NAME COMMAND...: a step that is a test by itself.
@@ -106,11 +107,14 @@ run_pytest e2e build/release/onnxd tests/e2e tests/conformance
 
 say "tests: oneDNN 3"
 scripts/onednn3.sh >"$results/onednn3.log" 2>&1
+before=$failed
 count ctest "$results/onednn3.log" onednn3
+[ "$failed" -eq "$before" ] || tail -n 60 "$results/onednn3.log"
 
 one "build: asan, gcc" build asan
 run_ctest asan build/asan "${untimed[@]}"
-run_pytest e2e-asan build/asan/onnxd tests/e2e/test_lifecycle.py tests/e2e/test_command_line.py
+run_pytest e2e-asan build/asan/onnxd tests/e2e/test_lifecycle.py tests/e2e/test_command_line.py \
+    tests/e2e/test_service.py
 
 one "build: debug, clang" build clang
 run_ctest clang build/clang "${untimed[@]}"
