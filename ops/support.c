@@ -151,7 +151,7 @@ onnxd_status *onnxd_infer_shape_list(const onnxd_infer *infer, uint32_t index, i
     if (is_known) {
         ONNXD_TRY(onnxd_op_read_shape(infer->node, index, &view, minimum, &shape));
     } else {
-        int64_t length;
+        int64_t length = ONNXD_DIM_UNKNOWN;
         ONNXD_TRY(onnxd_op_list_length(infer, index, &length));
         if (length > ONNXD_MAX_RANK)
             return onnxd_op_error(infer->node,

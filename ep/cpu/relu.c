@@ -19,7 +19,7 @@ static onnxd_status *make(const onnxd_cpu_case *c ONNXD_UNUSED, onnxd_cpu_kernel
 
 static void relu(const float *in, float *out, int64_t count)
 {
-#pragma omp parallel for simd schedule(static) if (count >= TEAM_COUNT)
+#pragma omp parallel for schedule(static) if (count >= TEAM_COUNT)
     for (int64_t i = 0; i < count; i++)
         out[i] = in[i] < 0 ? 0 : in[i];
 }
