@@ -50,6 +50,14 @@ int onnxd_cpu_parse_quota(const char *line);
 /* ---- what kernels share ---------------------------------------------------------------------- */
 
 typedef struct onnxd_cpu_kernel onnxd_cpu_kernel;
+struct onnxd_cpu_implementation;
+
+/* Which implementation ran queries of one kind, by the hash of what tells kinds apart. */
+typedef struct onnxd_cpu_verdict {
+    uint64_t hash;
+    const struct onnxd_cpu_implementation *implementation;
+} onnxd_cpu_verdict;
+#define ONNXD_CPU_VERDICTS 4096
 
 #define ONNXD_CPU_KERNEL_BUCKETS 1024
 
@@ -69,6 +77,7 @@ typedef struct onnxd_cpu_runtime {
     size_t unused_count;
     /* Every kernel that can be found, by hash. */
     onnxd_cpu_kernel *kernels[ONNXD_CPU_KERNEL_BUCKETS];
+    onnxd_cpu_verdict verdicts[ONNXD_CPU_VERDICTS]; /* a later one of the same place replaces it */
     onnxd_cpu_kernel *oldest, *youngest; /* those that nobody uses, by when they became unused */
 } onnxd_cpu_runtime;
 
@@ -81,6 +90,11 @@ void onnxd_cpu_runtime_release(onnxd_cpu_runtime *runtime); /* NULL is fine */
 /* The cached kernel for `key`, held for the caller; NULL when there is none. */
 onnxd_cpu_kernel *onnxd_cpu_runtime_find(onnxd_cpu_runtime *runtime, const void *key,
                                          size_t key_bytes, uint64_t hash);
+/* What a kernel of this kind was made by; NULL when there was none, or it is forgotten. */
+const struct onnxd_cpu_implementation *onnxd_cpu_runtime_verdict(onnxd_cpu_runtime *runtime,
+                                                                 uint64_t hash);
+void onnxd_cpu_runtime_judge(onnxd_cpu_runtime *runtime, uint64_t hash,
+                             const struct onnxd_cpu_implementation *implementation);
 /* Makes a fresh kernel findable. */
 void onnxd_cpu_runtime_add(onnxd_cpu_runtime *runtime, onnxd_cpu_kernel *kernel);
 /* Ends one hold. A kernel without constants stays for later, one with them would keep a model's
@@ -133,6 +147,7 @@ typedef struct onnxd_cpu_implementation {
     onnxd_status *(*enqueue)(onnxd_cpu_kernel *kernel, const onnxd_kernel_args *args);
     void (*unmake)(onnxd_cpu_kernel *kernel);
     double flops_per_us; /* of one thread, for the cost model */
+    bool may_refuse;     /* make() may give UNIMPLEMENTED for a static case that is taken */
 } onnxd_cpu_implementation;
 
 /* A line of kernels.inc. */
@@ -183,10 +198,13 @@ struct onnxd_cpu_kernel {
 #define ONNXD_CPU_ATTRIBUTES_MAX_BYTES ((size_t)64 << 20)
 /* What the node's name and attributes take in a kernel, about. */
 size_t onnxd_cpu_attributes_bytes(const onnxd_node *node);
-/* The bytes that tell one kernel from another: operator, opset, attributes, types, constants. The
- * caller frees *out_key. */
-ONNXD_NODISCARD onnxd_status *onnxd_cpu_key_make(const onnxd_cpu_case *c, void **out_key,
-                                                 size_t *out_bytes);
+typedef enum onnxd_cpu_key_kind {
+    ONNXD_CPU_KEY_KERNEL, /* operator, opset, attributes, types, name, constants */
+    ONNXD_CPU_KEY_VERDICT /* what decides which implementation runs: all but the name and values */
+} onnxd_cpu_key_kind;
+/* The bytes that tell one kernel, or one kind of them, from another. The caller frees *out_key. */
+ONNXD_NODISCARD onnxd_status *onnxd_cpu_key_make(const onnxd_cpu_case *c, onnxd_cpu_key_kind kind,
+                                                 void **out_key, size_t *out_bytes);
 /* A copy of `node` for the kernel, all in its arena. */
 ONNXD_NODISCARD onnxd_status *onnxd_cpu_node_copy(const onnxd_cpu_case *c,
                                                   onnxd_cpu_kernel *kernel);

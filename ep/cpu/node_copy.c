@@ -114,14 +114,16 @@ static void put_types(onnxd_strbuf *key, const onnxd_tensor_type *types, uint32_
     }
 }
 
-onnxd_status *onnxd_cpu_key_make(const onnxd_cpu_case *c, void **out_key, size_t *out_bytes)
+onnxd_status *onnxd_cpu_key_make(const onnxd_cpu_case *c, onnxd_cpu_key_kind kind, void **out_key,
+                                 size_t *out_bytes)
 {
     const onnxd_op_query *query = c->query;
     onnxd_strbuf key;
     onnxd_strbuf_init(&key, KEY_MAX_BYTES);
     put(&key, &c->def, sizeof(c->def));
     put(&key, &query->opset, sizeof(query->opset));
-    put_text(&key, c->node->name);
+    if (kind == ONNXD_CPU_KEY_KERNEL)
+        put_text(&key, c->node->name);
     put(&key, &query->input_count, sizeof(query->input_count));
     put(&key, &query->output_count, sizeof(query->output_count));
     put(&key, &c->node->attribute_count, sizeof(c->node->attribute_count));
@@ -129,7 +131,11 @@ onnxd_status *onnxd_cpu_key_make(const onnxd_cpu_case *c, void **out_key, size_t
     put_types(&key, c->outputs, query->output_count);
     for (uint32_t i = 0; i < query->input_count; i++) {
         const onnxd_tensor *constant = onnxd_cpu_constant(c, i);
-        put(&key, &constant, sizeof(constant));
+        bool is_constant = constant != NULL;
+        if (kind == ONNXD_CPU_KEY_KERNEL)
+            put(&key, &constant, sizeof(constant));
+        else
+            put(&key, &is_constant, sizeof(is_constant));
     }
     for (uint32_t i = 0; i < c->node->attribute_count; i++)
         put_attribute(&key, &c->node->attributes[i]);

@@ -27,7 +27,8 @@ onnxd_status *onnxd_onednn_fall_back(onnxd_cpu_kernel *kernel, const onnxd_kerne
                                                  .make = make_function,                            \
                                                  .enqueue = enqueue_function,                      \
                                                  .unmake = onnxd_onednn_unmake,                    \
-                                                 .flops_per_us = rate}
+                                                 .flops_per_us = rate,                             \
+                                                 .may_refuse = true}
 
 /* flops_per_us of one thread where arithmetic or memory is the limit. */
 #define ONNXD_ONEDNN_ARITHMETIC 80e3

@@ -130,6 +130,22 @@ onnxd_cpu_kernel *onnxd_cpu_runtime_find(onnxd_cpu_runtime *runtime, const void 
     return kernel;
 }
 
+const onnxd_cpu_implementation *onnxd_cpu_runtime_verdict(onnxd_cpu_runtime *runtime, uint64_t hash)
+{
+    pthread_mutex_lock(&runtime->mutex);
+    onnxd_cpu_verdict verdict = runtime->verdicts[hash % ONNXD_CPU_VERDICTS];
+    pthread_mutex_unlock(&runtime->mutex);
+    return verdict.hash == hash ? verdict.implementation : NULL;
+}
+
+void onnxd_cpu_runtime_judge(onnxd_cpu_runtime *runtime, uint64_t hash,
+                             const onnxd_cpu_implementation *implementation)
+{
+    pthread_mutex_lock(&runtime->mutex);
+    runtime->verdicts[hash % ONNXD_CPU_VERDICTS] = (onnxd_cpu_verdict){hash, implementation};
+    pthread_mutex_unlock(&runtime->mutex);
+}
+
 void onnxd_cpu_runtime_add(onnxd_cpu_runtime *runtime, onnxd_cpu_kernel *kernel)
 {
     pthread_mutex_lock(&runtime->mutex);

@@ -186,24 +186,6 @@ static onnxd_status *case_init(onnxd_cpu_case *c, onnxd_ep *ep, const onnxd_op_q
 
 /* ---- the two questions ----------------------------------------------------------------------- */
 
-void onnxd_cpu_supports_op(onnxd_ep *ep, const onnxd_op_query *query, onnxd_kernel_match *out_match)
-{
-    onnxd_kernel_match match = {0};
-    onnxd_cpu_case c;
-    onnxd_status *status = case_init(&c, ep, query);
-    if (status == NULL) {
-        const onnxd_cpu_implementation *implementation = onnxd_cpu_next(&c, NULL);
-        match.is_supported = true;
-        onnxd_cpu_cost(&c, implementation, &match.cost);
-        snprintf(match.reason, sizeof(match.reason), "%s", implementation->name);
-    } else {
-        snprintf(match.reason, sizeof(match.reason), "%s", onnxd_status_message(status));
-    }
-    onnxd_status_free(status);
-    case_deinit(&c);
-    *out_match = match;
-}
-
 static uint64_t hash_of(const void *data, size_t bytes)
 {
     const unsigned char *at = data;
@@ -236,6 +218,55 @@ static onnxd_status *find_or_create(const onnxd_cpu_case *c, onnxd_cpu_runtime *
     return status;
 }
 
+/* Which implementation runs the case. Whether oneDNN has fast code for shapes, only trying tells;
+ * what was found out holds for every node of the kind, and a kernel that can be shared stays in the
+ * cache for get_kernel. */
+static onnxd_status *decide(const onnxd_cpu_case *c, onnxd_cpu_runtime *runtime,
+                            const onnxd_cpu_implementation **out_implementation)
+{
+    const onnxd_cpu_implementation *implementation = onnxd_cpu_next(c, NULL);
+    void *key = NULL;
+    size_t key_bytes = 0;
+    if (!c->is_static || !implementation->may_refuse) {
+        *out_implementation = implementation;
+        return NULL;
+    }
+    ONNXD_TRY(onnxd_cpu_key_make(c, ONNXD_CPU_KEY_VERDICT, &key, &key_bytes));
+    uint64_t hash = hash_of(key, key_bytes);
+    onnxd_free(key);
+    implementation = onnxd_cpu_runtime_verdict(runtime, hash);
+    if (implementation == NULL) {
+        onnxd_cpu_kernel *kernel = NULL;
+        ONNXD_TRY(onnxd_cpu_key_make(c, ONNXD_CPU_KEY_KERNEL, &key, &key_bytes));
+        ONNXD_TRY(find_or_create(c, runtime, key, key_bytes, &kernel));
+        implementation = kernel->implementation;
+        onnxd_cpu_runtime_judge(runtime, hash, implementation);
+        onnxd_cpu_runtime_put(kernel);
+    }
+    *out_implementation = implementation;
+    return NULL;
+}
+
+void onnxd_cpu_supports_op(onnxd_ep *ep, const onnxd_op_query *query, onnxd_kernel_match *out_match)
+{
+    onnxd_kernel_match match = {0};
+    onnxd_cpu_case c;
+    const onnxd_cpu_implementation *implementation = NULL;
+    onnxd_status *status = case_init(&c, ep, query);
+    if (status == NULL)
+        status = decide(&c, onnxd_cpu_ep_of(ep)->runtime, &implementation);
+    if (status == NULL) {
+        match.is_supported = true;
+        onnxd_cpu_cost(&c, implementation, &match.cost);
+        snprintf(match.reason, sizeof(match.reason), "%s", implementation->name);
+    } else {
+        snprintf(match.reason, sizeof(match.reason), "%s", onnxd_status_message(status));
+    }
+    onnxd_status_free(status);
+    case_deinit(&c);
+    *out_match = match;
+}
+
 onnxd_status *onnxd_cpu_get_kernel(onnxd_ep *ep, const onnxd_op_query *query,
                                    onnxd_kernel **out_kernel)
 {
@@ -256,7 +287,7 @@ onnxd_status *onnxd_cpu_get_kernel(onnxd_ep *ep, const onnxd_op_query *query,
             onnxd_error(ONNXD_INVALID_ARGUMENT, "a kernel for operator '%s' needs static shapes",
                         query->node->op_type);
     if (status == NULL)
-        status = onnxd_cpu_key_make(&c, &key, &key_bytes);
+        status = onnxd_cpu_key_make(&c, ONNXD_CPU_KEY_KERNEL, &key, &key_bytes);
     if (status == NULL)
         status = find_or_create(&c, onnxd_cpu_ep_of(ep)->runtime, key, key_bytes, &kernel);
     if (status == NULL)

@@ -9,48 +9,22 @@
 #include "ep/cpu/internal.h"
 #include "tests/ep/cpu/support.h"
 
-typedef struct relu {
-    test_node node;
-    onnxd_tensor_type input, output;
-    onnxd_op_query query;
-} relu;
-
-static void relu_init(relu *r, int64_t count)
-{
-    node_init(&r->node, "Relu", 14, 1, 1);
-    expect_ok(node_resolve(&r->node));
-    r->input = r->output = (onnxd_tensor_type){ONNXD_FLOAT, onnxd_shape_from(1, &count)};
-    r->query = (onnxd_op_query){.node = r->node.node,
-                                .opset = 14,
-                                .input_count = 1,
-                                .output_count = 1,
-                                .inputs = &r->input,
-                                .outputs = &r->output};
-}
-
-static onnxd_kernel *get(onnxd_ep *ep, const onnxd_op_query *query)
-{
-    onnxd_kernel *kernel = NULL;
-    expect_ok(onnxd_ep_get_kernel(ep, query, &kernel));
-    return kernel;
-}
-
 Test(kernel, equal_queries_share_one)
 {
     onnxd_ep *ep = ep_open_default();
-    relu r, same, other;
-    relu_init(&r, 5);
-    relu_init(&same, 5);
-    relu_init(&other, 6);
-    onnxd_kernel *first = get(ep, &r.query), *second = get(ep, &same.query);
-    onnxd_kernel *third = get(ep, &other.query);
+    relu_query r, same, other;
+    relu_query_init(&r, 5);
+    relu_query_init(&same, 5);
+    relu_query_init(&other, 6);
+    onnxd_kernel *first = kernel_get(ep, &r.query), *second = kernel_get(ep, &same.query);
+    onnxd_kernel *third = kernel_get(ep, &other.query);
     cr_expect_eq(first, second);
     cr_expect_neq(first, third);
     onnxd_kernel_release(first);
     onnxd_kernel_release(second);
     onnxd_kernel_release(third);
     /* Not held by anybody, but still there. */
-    first = get(ep, &r.query);
+    first = kernel_get(ep, &r.query);
     cr_expect_eq(first, second);
     onnxd_kernel_release(first);
     node_deinit(&r.node);
@@ -63,9 +37,9 @@ Test(kernel, outlives_its_graph_and_its_instance)
 {
     float in[4] = {-1, 2, -3, 4}, out[4] = {0};
     onnxd_ep *ep = ep_open_default();
-    relu r;
-    relu_init(&r, 4);
-    onnxd_kernel *kernel = get(ep, &r.query);
+    relu_query r;
+    relu_query_init(&r, 4);
+    onnxd_kernel *kernel = kernel_get(ep, &r.query);
     node_deinit(&r.node);
     onnxd_ep_destroy(ep);
     onnxd_tensor_view input = onnxd_tensor_view_of(in, ONNXD_FLOAT, &r.input.shape);
@@ -81,9 +55,9 @@ Test(kernel, outlives_its_graph)
 {
     float in[4] = {-1, 2, -3, 4}, out[4] = {0};
     onnxd_ep *ep = ep_open_default();
-    relu r;
-    relu_init(&r, 4);
-    onnxd_kernel *kernel = get(ep, &r.query);
+    relu_query r;
+    relu_query_init(&r, 4);
+    onnxd_kernel *kernel = kernel_get(ep, &r.query);
     node_deinit(&r.node);
     onnxd_tensor_view input = onnxd_tensor_view_of(in, ONNXD_FLOAT, &r.input.shape);
     onnxd_tensor_view output = onnxd_tensor_view_of(out, ONNXD_FLOAT, &r.input.shape);
@@ -101,9 +75,9 @@ static size_t kernels_kept(const char *capacity)
     const char *options[1][2] = {{"cpu.kernel_cache", capacity}};
     onnxd_ep *ep = ep_open(1, (const char *const(*)[2])options);
     for (int64_t count = 1; count <= 20; count++) {
-        relu r;
-        relu_init(&r, count);
-        onnxd_kernel_release(get(ep, &r.query));
+        relu_query r;
+        relu_query_init(&r, count);
+        onnxd_kernel_release(kernel_get(ep, &r.query));
         node_deinit(&r.node);
     }
     size_t kept = onnxd_cpu_ep_of(ep)->runtime->unused_count;
@@ -122,14 +96,14 @@ Test(kernel, cache_drops_the_longest_unused)
 {
     const char *options[1][2] = {{"cpu.kernel_cache", "2"}};
     onnxd_ep *ep = ep_open(1, (const char *const(*)[2])options);
-    relu r[3];
+    relu_query r[3];
     onnxd_cpu_runtime *runtime = onnxd_cpu_ep_of(ep)->runtime;
     for (int i = 0; i < 3; i++)
-        relu_init(&r[i], i + 1);
-    onnxd_kernel_release(get(ep, &r[0].query));
-    onnxd_kernel_release(get(ep, &r[1].query));
-    onnxd_kernel_release(get(ep, &r[0].query));
-    onnxd_kernel_release(get(ep, &r[2].query)); /* pushes out r[1] */
+        relu_query_init(&r[i], i + 1);
+    onnxd_kernel_release(kernel_get(ep, &r[0].query));
+    onnxd_kernel_release(kernel_get(ep, &r[1].query));
+    onnxd_kernel_release(kernel_get(ep, &r[0].query));
+    onnxd_kernel_release(kernel_get(ep, &r[2].query)); /* pushes out r[1] */
     cr_expect_eq(runtime->oldest->inputs[0].shape.dims[0], 1);
     cr_expect_eq(runtime->youngest->inputs[0].shape.dims[0], 3);
     for (int i = 0; i < 3; i++)
@@ -179,7 +153,7 @@ Test(kernel, constants_are_packed_once_and_let_go)
     conv_init(&small, 14, weights);
     conv_init(&large, 28, weights);
     onnxd_dnnl *dnnl = onnxd_cpu_ep_of(ep)->runtime->dnnl;
-    onnxd_kernel *a = get(ep, &small.query), *b = get(ep, &large.query);
+    onnxd_kernel *a = kernel_get(ep, &small.query), *b = kernel_get(ep, &large.query);
     cr_expect_neq(a, b);
     onnxd_dnnl_query_packed(dnnl, &count, &bytes);
     cr_expect_eq(count, 1);
@@ -205,7 +179,7 @@ Test(kernel, other_constants_make_another)
     onnxd_kernel *kernels[2];
     for (int i = 0; i < 2; i++) {
         conv_init(&c[i], 14, tensor_random(&seed, 4, (const int64_t[]){32, 16, 3, 3}));
-        kernels[i] = get(ep, &c[i].query);
+        kernels[i] = kernel_get(ep, &c[i].query);
     }
     cr_expect_neq(kernels[0], kernels[1]);
     for (int i = 0; i < 2; i++) {
@@ -225,7 +199,7 @@ Test(kernel, enqueue_allocates_nothing)
         conv_init(&c, 14, tensor_random(&seed, 4, (const int64_t[]){32, 16, 3, 3}));
         onnxd_tensor *in = tensor_random(&seed, 4, c.inputs[0].shape.dims);
         onnxd_tensor *out = tensor_random(&seed, 4, c.output.shape.dims);
-        onnxd_kernel *kernel = get(eps[e], &c.query);
+        onnxd_kernel *kernel = kernel_get(eps[e], &c.query);
         void *workspace = onnxd_alloc_aligned(kernel->workspace_bytes + 1, 64);
         onnxd_tensor_view inputs[] = {onnxd_tensor_as_view(in), onnxd_tensor_as_view(c.weights)};
         onnxd_tensor_view output = onnxd_tensor_as_view(out);
@@ -253,9 +227,9 @@ Test(kernel, views_of_another_type_or_shape_are_refused)
 {
     float data[16] = {0};
     onnxd_ep *ep = ep_open_default();
-    relu r;
-    relu_init(&r, 4);
-    onnxd_kernel *kernel = get(ep, &r.query);
+    relu_query r;
+    relu_query_init(&r, 4);
+    onnxd_kernel *kernel = kernel_get(ep, &r.query);
     int64_t longer = 5;
     onnxd_shape shape = onnxd_shape_from(1, &longer);
     onnxd_tensor_view good = onnxd_tensor_view_of(data, ONNXD_FLOAT, &r.input.shape);
@@ -302,8 +276,8 @@ Test(kernel, refusals_say_why)
 {
     onnxd_ep *ep = ep_open_default();
     onnxd_tensor_layout layout = {.blocked = "nChw16c"};
-    relu r;
-    relu_init(&r, 4);
+    relu_query r;
+    relu_query_init(&r, 4);
     r.query.input_layouts = &layout;
     expect_unsupported(ep, &r.query, "row-major");
     r.query.input_layouts = NULL;
@@ -405,7 +379,7 @@ Test(kernel, every_allocation_may_fail)
     uint64_t seed = 3;
     conv c;
     conv_init(&c, 14, tensor_random(&seed, 4, (const int64_t[]){32, 16, 3, 3}));
-    onnxd_kernel_release(get(ep, &c.query));
+    onnxd_kernel_release(kernel_get(ep, &c.query));
     uint64_t live = onnxd_alloc_query().live_count, failures = 0;
     for (uint64_t n = 1;; n++) {
         onnxd_kernel *kernel = NULL;
@@ -439,9 +413,9 @@ static void *get_and_release(void *data)
 {
     worker *w = data;
     for (int i = 0; i < 60; i++) {
-        relu r;
-        relu_init(&r, 1 + (int64_t)(next_random(&w->seed) % 6));
-        onnxd_kernel *kernel = get(w->ep, &r.query);
+        relu_query r;
+        relu_query_init(&r, 1 + (int64_t)(next_random(&w->seed) % 6));
+        onnxd_kernel *kernel = kernel_get(w->ep, &r.query);
         cr_expect_eq(((onnxd_cpu_kernel *)(void *)kernel)->inputs[0].shape.dims[0],
                      r.input.shape.dims[0]);
         onnxd_kernel_release(kernel);
@@ -488,9 +462,9 @@ Test(kernel, failures_keep_the_codes_that_say_whose_they_are)
     };
     float data[4] = {0};
     onnxd_ep *ep = ep_open_portable();
-    relu r;
-    relu_init(&r, 4);
-    onnxd_kernel *base = get(ep, &r.query);
+    relu_query r;
+    relu_query_init(&r, 4);
+    onnxd_kernel *base = kernel_get(ep, &r.query);
     onnxd_cpu_kernel *kernel = ONNXD_CONTAINER_OF(base, onnxd_cpu_kernel, base);
     onnxd_op_def failing = *kernel->node.def;
     failing.compute = fail_with_code;
@@ -508,73 +482,6 @@ Test(kernel, failures_keep_the_codes_that_say_whose_they_are)
         expect_error(status, codes[i][1]);
     }
     onnxd_kernel_release(base);
-    node_deinit(&r.node);
-    onnxd_ep_destroy(ep);
-}
-
-/* ---- long attributes ------------------------------------------------------------------------- */
-
-/* Whether a node with a list of `count` integers is claimed; then a kernel has to follow. */
-static bool is_claimed_with(onnxd_ep *ep, size_t count)
-{
-    int64_t *ints = onnxd_alloc_zero(count, sizeof(*ints));
-    cr_assert_not_null(ints);
-    relu r;
-    relu_init(&r, 4);
-    onnxd_attribute attribute = {
-        .name = "list", .kind = ONNXD_ATTRIBUTE_INTS, .count = count, .value.ints = ints};
-    r.node.node->attributes = &attribute;
-    r.node.node->attribute_count = 1;
-    onnxd_kernel_match match;
-    onnxd_kernel *kernel = NULL;
-    onnxd_ep_supports_op(ep, &r.query, &match);
-    onnxd_status *status = onnxd_ep_get_kernel(ep, &r.query, &kernel);
-    cr_expect_eq(match.is_supported, status == NULL, "%s; %s", match.reason,
-                 onnxd_status_message(status));
-    if (status != NULL) {
-        cr_expect_not_null(strstr(match.reason, "attributes"), "%s", match.reason);
-        cr_expect_str_eq(match.reason, onnxd_status_message(status));
-    }
-    onnxd_status_free(status);
-    onnxd_kernel_release(kernel);
-    r.node.node->attribute_count = 0;
-    node_deinit(&r.node);
-    onnxd_free(ints);
-    return match.is_supported;
-}
-
-Test(kernel, attributes_that_are_too_long_are_no_claim)
-{
-    onnxd_ep *ep = ep_open_portable();
-    cr_expect(is_claimed_with(ep, 1000));
-    cr_expect(is_claimed_with(ep, ((size_t)64 << 20) / 8 - 100));
-    cr_expect_not(is_claimed_with(ep, ((size_t)64 << 20) / 8));
-    cr_expect_not(is_claimed_with(ep, ((size_t)80 << 20) / 8));
-    onnxd_ep_destroy(ep);
-}
-
-Test(kernel, costs_of_huge_tensors_are_numbers)
-{
-    const int64_t huge[] = {(int64_t)1 << 60};
-    onnxd_ep *ep = ep_open_portable();
-    relu r;
-    relu_init(&r, 1);
-    onnxd_tensor_type types[8];
-    for (size_t i = 0; i < ONNXD_COUNT(types); i++)
-        types[i] = (onnxd_tensor_type){ONNXD_FLOAT, onnxd_shape_from(1, huge)};
-    r.query.inputs = types;
-    r.query.input_count = 4;
-    r.query.output_count = 4;
-    const onnxd_cpu_case c = {.runtime = onnxd_cpu_ep_of(ep)->runtime,
-                              .query = &r.query,
-                              .node = r.node.node,
-                              .def = r.node.node->def,
-                              .outputs = types + 4,
-                              .is_static = true};
-    onnxd_cost cost = {.is_known = false};
-    onnxd_cpu_cost(&c, &onnxd_cpu_portable, &cost);
-    cr_expect(cost.is_known);
-    cr_expect_eq(cost.bytes_moved, (uint64_t)1 << 63);
     node_deinit(&r.node);
     onnxd_ep_destroy(ep);
 }

@@ -149,6 +149,26 @@ uint64_t next_random(uint64_t *seed)
     return *seed >> 33;
 }
 
+void relu_query_init(relu_query *r, int64_t count)
+{
+    node_init(&r->node, "Relu", 14, 1, 1);
+    expect_ok(node_resolve(&r->node));
+    r->input = r->output = (onnxd_tensor_type){ONNXD_FLOAT, onnxd_shape_from(1, &count)};
+    r->query = (onnxd_op_query){.node = r->node.node,
+                                .opset = 14,
+                                .input_count = 1,
+                                .output_count = 1,
+                                .inputs = &r->input,
+                                .outputs = &r->output};
+}
+
+onnxd_kernel *kernel_get(onnxd_ep *ep, const onnxd_op_query *query)
+{
+    onnxd_kernel *kernel = NULL;
+    expect_ok(onnxd_ep_get_kernel(ep, query, &kernel));
+    return kernel;
+}
+
 onnxd_tensor *tensor_random(uint64_t *seed, int32_t rank, const int64_t *dims)
 {
     onnxd_shape shape = onnxd_shape_from(rank, dims);

@@ -31,6 +31,16 @@ void node_string(test_node *t, const char *name, const char *value);
 void node_ints(test_node *t, const char *name, size_t count, const int64_t *values);
 onnxd_status *node_resolve(test_node *t);
 
+/* Relu of `count` floats and the query for it. End with node_deinit(&r->node). */
+typedef struct relu_query {
+    test_node node;
+    onnxd_tensor_type input, output;
+    onnxd_op_query query;
+} relu_query;
+void relu_query_init(relu_query *r, int64_t count);
+/* The kernel for a query that is supported. */
+onnxd_kernel *kernel_get(onnxd_ep *ep, const onnxd_op_query *query);
+
 /* A FLOAT tensor of seeded values in [-1, 1). */
 onnxd_tensor *tensor_random(uint64_t *seed, int32_t rank, const int64_t *dims);
 onnxd_tensor *tensor_of(int32_t rank, const int64_t *dims, const float *values);
