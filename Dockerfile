@@ -1,7 +1,11 @@
 # The CPU server. Models are mounted at /models:
 #
 #   docker build -t onnxd .
-#   docker run --read-only --cap-drop ALL -p 8000:8000 -v "$PWD/models:/models:ro" onnxd
+#   docker run --read-only --cap-drop ALL --stop-timeout 30 -p 8000:8000 \
+#       -v "$PWD/models:/models:ro" onnxd
+#
+# Docker kills 10 seconds after SIGTERM unless told otherwise; grace and drain below take up to 25, so
+# the stop timeout has to be longer (in Kubernetes terminationGracePeriodSeconds, 30 by default).
 FROM debian:12 AS build
 RUN apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \

@@ -1,24 +1,35 @@
 #!/bin/bash
-# Builds onnxd and serves the example model with the CPU provider. Usage: scripts/serve.sh [--smoke]
-# --smoke sends the example request, checks the answer and ends.
+# Builds onnxd and serves a model with the CPU provider, by default the example model.
+# Usage: scripts/serve.sh [--smoke | MODEL]
+# MODEL is an .onnx file or a folder of models. --smoke sends the example request, checks the answer
+# and ends. ONNXD_HTTP_LISTEN chooses another address than 127.0.0.1:8000.
 set -euo pipefail
 root="$(cd "$(dirname "$0")/.." && pwd)"
-cd "$root"
-
 smoke=false
+model="$root/examples/digits/digits.onnx"
+is_example=true
+
+usage() {
+    echo "usage: $0 [--smoke | MODEL]" >&2
+    exit 64
+}
+
+[ $# -le 1 ] || usage
 case "${1:-}" in
     "") ;;
     --smoke) smoke=true ;;
+    -*) usage ;;
     *)
-        echo "usage: $0 [--smoke]" >&2
-        exit 64
+        model="$(realpath -e "$1")"
+        is_example=false
         ;;
 esac
-
-model=examples/digits/digits.onnx
+cd "$root"
+listen="${ONNXD_HTTP_LISTEN:-127.0.0.1:8000}"
 request="$root/examples/digits/request.json"
 expected_class=1 # the label of the image in the request
 
+echo "building onnxd, which takes some minutes the first time" >&2
 onnxd="$(scripts/build.sh release onnxd)"
 log="$(mktemp)"
 server=
@@ -53,19 +64,27 @@ start() {
     return 1
 }
 
-if ! start 127.0.0.1:8000; then
+if ! start "$listen"; then
     cat "$log" >&2
-    if ! $smoke || ! grep -qi 'address already in use' "$log"; then
+    if ! grep -qi 'address already in use' "$log"; then
         exit 1
     fi
-    echo "port 8000 is taken, using a free one" >&2
+    if ! $smoke; then
+        echo "'$listen' is taken, choose another: ONNXD_HTTP_LISTEN=127.0.0.1:9000 $0" >&2
+        exit 1
+    fi
+    echo "'$listen' is taken, using a free port" >&2
     start 127.0.0.1:0 || { cat "$log" >&2; exit 1; }
 fi
 
-echo "serving $model at http://$address, try:"
-echo
-echo "  curl -s http://$address/v2/models/digits/infer -d @$request"
-echo
+if $is_example; then
+    echo "serving $model at http://$address, try:"
+    echo
+    echo "  curl -s http://$address/v2/models/digits/infer -d @$request"
+    echo
+else
+    echo "serving $model at http://$address"
+fi
 
 if ! $smoke; then
     cat "$log" >&2

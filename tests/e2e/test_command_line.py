@@ -167,6 +167,13 @@ def test_check_config_knows_the_options_of_a_module(tmp_path):
     assert "providers[0].options.sim.nosuch: unknown option" in result.stderr
 
 
+def test_the_example_configuration_works_from_the_checkout():
+    path = support.ROOT / "examples" / "config.json"
+    support.run_onnxd("check-config", path)
+    for source in json.loads(path.read_text())["models"]["sources"]:
+        assert list((support.ROOT / source).glob("*.onnx"))
+
+
 def test_a_missing_configuration_is_named_once(tmp_path):
     result = support.run_onnxd("check-config", tmp_path / "none.json", check=False)
     assert result.returncode == 78
