@@ -258,6 +258,8 @@ CONFORMANCE_TEST(kernel, views_on_another_device_are_refused)
         deallocate(ep, device);
         onnxd_kernel_release(kernel);
         drop_node(&relu);
+    } else {
+        skip("the host's memory is the device's");
     }
     close_ep(ep);
 }
@@ -337,7 +339,9 @@ static float compute_after_copy(bool waits)
 CONFORMANCE_TEST(kernel, compute_that_waits_sees_the_copy)
 {
     cr_assert_eq(compute_after_copy(true), 2);
-    if (can_show_races())
+    if (!can_show_races())
+        skip("work that takes no time races with nothing that shows, or the race is watched");
+    else
         cr_assert_eq(compute_after_copy(false), 0, "the wait bears no load");
 }
 
@@ -371,14 +375,18 @@ static float copy_after_compute(bool waits)
 CONFORMANCE_TEST(kernel, a_copy_that_waits_sees_the_result)
 {
     cr_assert_eq(copy_after_compute(true), 3);
-    if (can_show_races())
+    if (!can_show_races())
+        skip("work that takes no time races with nothing that shows, or the race is watched");
+    else
         cr_assert_eq(copy_after_compute(false), 7, "the wait bears no load");
 }
 
 CONFORMANCE_TEST(kernel, an_injected_fault_reaches_the_next_fence)
 {
-    if (conformance_provider.fault_kernel == NULL)
+    if (conformance_provider.fault_kernel == NULL) {
+        skip("no option makes a kernel fail");
         return;
+    }
     onnxd_ep *ep = open_ep_with(conformance_provider.fault_kernel, "2");
     one_node relu;
     make_relu(&relu, COUNT);

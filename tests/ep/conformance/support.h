@@ -19,6 +19,8 @@
     static void suite##_##name(void)
 
 bool is_skipped(const char *name);
+/* Says that the provider cannot show what the rest of the test is about, and why. */
+void skip(const char *reason);
 
 /* Whether a test can show what happens without a wait: when work takes its time, and nobody watches
  * for the data race that this is. */
