@@ -102,6 +102,7 @@ onnxd_model_options onnxd_wire_model_options(const onnxd_config *config)
     options.passes.disabled = config->models_disabled_passes;
     options.plan_cache_capacity = config->models_plan_cache_capacity;
     options.max_tensor_bytes = config->limits_max_tensor_bytes;
+    options.max_shape_input_bytes = config->limits_max_shape_input_bytes;
     options.max_shape_value_bytes = config->limits_max_shape_value_bytes;
     options.only_ep = config->models_ep[0] != '\0' ? config->models_ep : NULL;
     return options;
@@ -147,6 +148,7 @@ onnxd_http_options onnxd_wire_http_options(const onnxd_config *config)
         .inline_codec_bytes = (uint32_t)config->http_inline_codec_bytes,
         .max_tensor_rank = config->http_max_tensor_rank,
         .max_string_bytes = config->http_max_string_bytes,
+        .max_output_bytes = config->http_max_output_bytes,
         .max_output_json_bytes = config->http_max_output_json_bytes,
         .max_id_bytes = config->http_max_id_bytes,
         .max_parameters = config->http_max_parameters,

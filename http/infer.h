@@ -38,10 +38,11 @@ typedef struct onnxd_http_infer {
     onnxd_model *model;     /* retained through the store */
     onnxd_request *request; /* NULL until decoding starts */
     onnxd_http_call call;
-    onnxd_status *status; /* of the codec job that has ended */
-    int64_t begun_ns;     /* when the whole request was there; deadlines count from here */
-    bool is_submitted;    /* the request is the scheduler's */
-    onnxd_strbuf blobs;   /* BYTES outputs in their binary form */
+    onnxd_status *status;    /* of the codec job that has ended */
+    int64_t begun_ns;        /* when the whole request was there; deadlines count from here */
+    bool is_submitted;       /* the request is the scheduler's */
+    onnxd_strbuf blobs;      /* BYTES outputs in their binary form */
+    uint64_t foreseen_bytes; /* of the response, charged before it was made */
     uv_work_t work;
 } onnxd_http_infer;
 

@@ -32,10 +32,12 @@ ONNXD_NODISCARD onnxd_status *onnxd_http_decode_raw(const onnxd_http_decoding *d
 
 /* Makes the response of a request that has succeeded. Binary outputs are referred to where they
  * lie: the request must outlive the response. `blobs` takes BYTES outputs in their binary form.
- * Errors: those of onnxd_http_tensor_to_json(). */
+ * Errors: those of onnxd_http_tensor_to_json(); PAYLOAD_TOO_LARGE, before memory is taken, when the
+ * binary outputs together are more than max_binary_bytes. */
 ONNXD_NODISCARD onnxd_status *onnxd_http_encode_infer(const onnxd_request *request,
                                                       const onnxd_http_call *call,
-                                                      onnxd_arena *arena, onnxd_strbuf *blobs,
+                                                      uint64_t max_binary_bytes, onnxd_arena *arena,
+                                                      onnxd_strbuf *blobs,
                                                       onnxd_http_response *out_response);
 /* About how many bytes of text or strings encoding has to write: what decides whether it is done on
  * the loop. Binary outputs of other types cost nothing. */

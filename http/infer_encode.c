@@ -22,13 +22,18 @@ uint64_t onnxd_http_encode_cost(const onnxd_request *request, const onnxd_http_c
 /* -- binary outputs ---------------------------------------------------------------------------- */
 
 /* Sets the output's buffer and says how long it is. */
-static onnxd_status *add_part(const onnxd_tensor_view *view, const char *name, onnxd_strbuf *blobs,
-                              uv_buf_t *out_buffer)
+static onnxd_status *add_part(const onnxd_tensor_view *view, const char *name, uint64_t room_bytes,
+                              onnxd_strbuf *blobs, uv_buf_t *out_buffer)
 {
     size_t bytes;
     if (!onnxd_http_binary_bytes(view, &bytes))
         return onnxd_error(ONNXD_PAYLOAD_TOO_LARGE,
                            "output '%s' is larger than the binary form can carry", name);
+    if (bytes > room_bytes)
+        return onnxd_error(ONNXD_PAYLOAD_TOO_LARGE,
+                           "output '%s' has %zu bytes, at most %" PRIu64
+                           " are left of the limit for a response (http.max_output_bytes)",
+                           name, bytes, room_bytes);
     if (view->dtype != ONNXD_STRING) {
         *out_buffer = uv_buf_init(onnxd_tensor_view_data(view), 0);
         out_buffer->len = bytes;
@@ -96,13 +101,14 @@ static onnxd_status *write_type(const onnxd_tensor_view *view, const char *name,
 }
 
 static onnxd_status *write_output(const onnxd_request *request, const onnxd_http_output *output,
-                                  onnxd_strbuf *text, onnxd_strbuf *blobs, uv_buf_t *part)
+                                  uint64_t room_bytes, onnxd_strbuf *text, onnxd_strbuf *blobs,
+                                  uv_buf_t *part)
 {
     const onnxd_tensor_view *view = &request->outputs[output->index];
     const char *name = onnxd_model_output(request->model, output->index)->name;
     ONNXD_TRY(write_type(view, name, text));
     if (output->is_binary) {
-        ONNXD_TRY(add_part(view, name, blobs, part));
+        ONNXD_TRY(add_part(view, name, room_bytes, blobs, part));
         onnxd_strbuf_printf(text, "\"parameters\":{\"binary_data_size\":%zu}}", part->len);
     } else {
         onnxd_strbuf_puts(text, "\"data\":");
@@ -113,8 +119,8 @@ static onnxd_status *write_output(const onnxd_request *request, const onnxd_http
 }
 
 onnxd_status *onnxd_http_encode_infer(const onnxd_request *request, const onnxd_http_call *call,
-                                      onnxd_arena *arena, onnxd_strbuf *blobs,
-                                      onnxd_http_response *out_response)
+                                      uint64_t max_binary_bytes, onnxd_arena *arena,
+                                      onnxd_strbuf *blobs, onnxd_http_response *out_response)
 {
     onnxd_http_response *response = out_response;
     onnxd_strbuf *text = &response->text;
@@ -128,7 +134,8 @@ onnxd_status *onnxd_http_encode_infer(const onnxd_request *request, const onnxd_
     for (uint32_t i = 0; i < call->output_count; i++) {
         if (i > 0)
             onnxd_strbuf_puts(text, ",");
-        ONNXD_TRY(write_output(request, &call->outputs[i], text, blobs, part));
+        ONNXD_TRY(write_output(request, &call->outputs[i], max_binary_bytes - part_bytes, text,
+                               blobs, part));
         if (!call->outputs[i].is_binary)
             continue;
         part_bytes += part->len;

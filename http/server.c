@@ -10,9 +10,6 @@
 /* The timer does not run more often than this. */
 #define TICK_MS 10
 #define NS_PER_MS 1000000
-/* Between two looks at what the kernel still holds for listeners that are about to close. */
-#define LAST_PASS_MS 1
-#define MAX_LAST_PASSES 100
 
 onnxd_http_options onnxd_http_options_default(void)
 {
@@ -45,6 +42,7 @@ onnxd_http_options onnxd_http_options_default(void)
         .inline_codec_bytes = 65536,
         .max_tensor_rank = 8,
         .max_string_bytes = 16u << 20,
+        .max_output_bytes = 256u << 20,
         .max_output_json_bytes = 64u << 20,
         .max_id_bytes = 256,
         .max_parameters = 32,
@@ -191,6 +189,7 @@ void onnxd_http_server_check_ended(onnxd_http_server *server)
 
 static void end_grace(onnxd_http_server *server)
 {
+    onnxd_http_listeners_accept_rest(server);
     onnxd_http_listeners_close(server);
     server->has_closed_listeners = true;
     onnxd_http_conn *conn = server->conns;
@@ -202,20 +201,9 @@ static void end_grace(onnxd_http_server *server)
     onnxd_http_server_check_ended(server);
 }
 
-/* The grace time is over, but the kernel may hold connections that it has accepted for us: the loop
- * goes round until a turn brings none, so that closing the listeners resets nobody. */
 static void on_drain_timer(uv_timer_t *timer)
 {
-    onnxd_http_server *server = timer->data;
-    uint64_t taken_count = server->stats.accepted + server->stats.refused;
-    bool is_last = server->last_pass_count > 0 && taken_count == server->last_pass_taken_count;
-    if (is_last || server->last_pass_count >= MAX_LAST_PASSES) {
-        end_grace(server);
-        return;
-    }
-    server->last_pass_count++;
-    server->last_pass_taken_count = taken_count;
-    (void)uv_timer_start(&server->drain_timer, on_drain_timer, LAST_PASS_MS, 0);
+    end_grace(timer->data);
 }
 
 void onnxd_http_server_drain(onnxd_http_server *server, uint32_t grace_ms,

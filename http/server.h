@@ -58,6 +58,7 @@ typedef struct onnxd_http_options {
     /* requests */
     uint32_t max_tensor_rank;       /* 8 */
     uint64_t max_string_bytes;      /* 16 MiB, one BYTES element */
+    uint64_t max_output_bytes;      /* 256 MiB, the binary outputs of a response together */
     uint64_t max_output_json_bytes; /* 64 MiB, a JSON response */
     uint32_t max_id_bytes;          /* 256 */
     uint32_t max_parameters;        /* 32 */

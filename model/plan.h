@@ -23,7 +23,7 @@ typedef struct onnxd_plan onnxd_plan;
  * blocks for longer than a look-up. The caller holds a reference. */
 onnxd_plan *onnxd_model_find_plan(onnxd_model *model, const onnxd_tensor_view *inputs);
 /* Finds or builds it, and caches it. Errors name the node: INVALID_ARGUMENT for shapes the model
- * cannot take, OUT_OF_MEMORY, RESOURCE_EXHAUSTED for a value beyond max_tensor_bytes. */
+ * cannot take, OUT_OF_MEMORY, PAYLOAD_TOO_LARGE for a value beyond max_tensor_bytes. */
 ONNXD_NODISCARD onnxd_status *
 onnxd_model_prepare(onnxd_model *model, const onnxd_tensor_view *inputs, onnxd_plan **out_plan);
 onnxd_plan *onnxd_plan_retain(onnxd_plan *plan);

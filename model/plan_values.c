@@ -81,7 +81,7 @@ onnxd_status *onnxd_builder_bytes(const onnxd_plan_builder *b, onnxd_value_id va
     if (!onnxd_shape_count(&type->shape, &count) ||
         !onnxd_dtype_bytes(type->dtype, count, &bytes) ||
         bytes > b->model->options.max_tensor_bytes)
-        return onnxd_error(ONNXD_RESOURCE_EXHAUSTED,
+        return onnxd_error(ONNXD_PAYLOAD_TOO_LARGE,
                            "value '%s' would be %s%s, beyond the limit of %llu bytes for a tensor",
                            name, onnxd_dtype_name(type->dtype),
                            onnxd_shape_format(&type->shape, shape, sizeof(shape)),

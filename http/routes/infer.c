@@ -53,16 +53,18 @@ static void encode(uv_work_t *work)
 {
     onnxd_http_infer *infer = ONNXD_CONTAINER_OF(work, onnxd_http_infer, work);
     onnxd_http_exchange *exchange = exchange_of(infer);
-    infer->status = onnxd_http_encode_infer(infer->request, &infer->call, &exchange->arena,
-                                            &infer->blobs, &exchange->response);
+    infer->status = onnxd_http_encode_infer(infer->request, &infer->call,
+                                            exchange->server->options.max_output_bytes,
+                                            &exchange->arena, &infer->blobs, &exchange->response);
 }
 
 static void answer(onnxd_http_exchange *exchange)
 {
     if (fail_with_job(exchange))
         return;
-    /* The response is made: what it holds counts, but is not refused. */
+    /* What was not foreseen of the response counts, but is not refused: it is made. */
     uint64_t bytes = onnxd_http_response_body_bytes(&exchange->response);
+    bytes -= bytes < exchange->infer.foreseen_bytes ? bytes : exchange->infer.foreseen_bytes;
     exchange->server->inflight_bytes += bytes;
     exchange->charged_bytes += bytes;
     onnxd_http_exchange_finish(exchange);
@@ -87,8 +89,17 @@ static void respond(onnxd_http_exchange *exchange)
         onnxd_http_exchange_fail(exchange, status);
         return;
     }
-    if (onnxd_http_encode_cost(infer->request, &infer->call) >
-        exchange->server->options.inline_codec_bytes) {
+    const onnxd_http_options *options = &exchange->server->options;
+    infer->foreseen_bytes = onnxd_http_encode_cost(infer->request, &infer->call);
+    /* Beyond the limits encoding refuses by itself, naming the output. */
+    if (infer->foreseen_bytes > options->max_output_bytes)
+        infer->foreseen_bytes = 0;
+    if (!onnxd_http_exchange_charge(exchange, infer->foreseen_bytes)) {
+        onnxd_http_exchange_fail(exchange, onnxd_error(ONNXD_RESOURCE_EXHAUSTED,
+                                                       "the responses in flight are too large"));
+        return;
+    }
+    if (infer->foreseen_bytes > options->inline_codec_bytes) {
         start_job(exchange, encode, after_encode);
         return;
     }

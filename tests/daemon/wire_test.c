@@ -49,6 +49,7 @@ Test(wire, http_defaults_agree)
     SAME(ours, theirs, inline_codec_bytes);
     SAME(ours, theirs, max_tensor_rank);
     SAME(ours, theirs, max_string_bytes);
+    SAME(ours, theirs, max_output_bytes);
     SAME(ours, theirs, max_output_json_bytes);
     SAME(ours, theirs, max_id_bytes);
     SAME(ours, theirs, max_parameters);
@@ -76,6 +77,7 @@ Test(wire, model_defaults_agree)
     SAME(ours, theirs, passes.fold_max_total_bytes);
     SAME(ours, theirs, plan_cache_capacity);
     SAME(ours, theirs, max_tensor_bytes);
+    SAME(ours, theirs, max_shape_input_bytes);
     SAME(ours, theirs, max_shape_value_bytes);
     cr_expect_null(ours.only_ep);
     onnxd_config_destroy(config);

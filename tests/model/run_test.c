@@ -313,7 +313,7 @@ Test(run, refuses_inputs_that_do_not_fit)
     support_error(onnxd_model_prepare(model, &input, &plan), ONNXD_INVALID_ARGUMENT,
                   "not contiguous");
     input = support_view(mlp_input, ONNXD_FLOAT, "1000,4");
-    support_error(onnxd_model_prepare(model, &input, &plan), ONNXD_RESOURCE_EXHAUSTED,
+    support_error(onnxd_model_prepare(model, &input, &plan), ONNXD_PAYLOAD_TOO_LARGE,
                   "beyond the limit of 1024 bytes");
     input = support_view(mlp_input, ONNXD_FLOAT, "3,4");
     support_ok(onnxd_model_prepare(model, &input, &plan));
