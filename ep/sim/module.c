@@ -24,6 +24,7 @@ static onnxd_status *sim_shutdown(onnxd_ep *ep)
     atomic_store_explicit(&sim->is_open, false, memory_order_release);
     onnxd_sim_streams_close(sim);
     onnxd_sim_memory_close(sim);
+    sim->context_sources[0] = NULL;
     onnxd_sim_options_deinit(&sim->options);
     return sim->cpu != NULL ? onnxd_ep_shutdown(sim->cpu) : NULL;
 }
@@ -64,6 +65,8 @@ static onnxd_status *sim_initialize(onnxd_ep *ep, const onnxd_ep_config *config)
 {
     onnxd_sim *sim = onnxd_sim_of(ep);
     ONNXD_TRY(onnxd_sim_options_init(config, &sim->options));
+    if (sim->options.context_source[0] != '\0')
+        sim->context_sources[0] = sim->options.context_source;
     ONNXD_TRY(open_cpu(sim));
     ONNXD_TRY(onnxd_sim_memory_open(sim));
     ONNXD_TRY(onnxd_sim_streams_open(sim));
@@ -126,6 +129,8 @@ static const onnxd_ep_api sim_api = {
     .fence_record = onnxd_sim_fence_record,
     .fence_release = onnxd_sim_fence_release,
     .sync = onnxd_sim_sync,
+    .custom_passes = onnxd_sim_custom_passes,
+    .context_source_keys = onnxd_sim_context_source_keys,
     .claim_nodes = onnxd_sim_claim_nodes,
     .option_defs = onnxd_sim_option_defs,
 };

@@ -35,6 +35,9 @@ const onnxd_ep_option_def onnxd_sim_option_defs[] = {
            "comma-separated operators that it declines"),
     OPTION("claim_ops", STRING, claim_ops, 0, 0,
            "comma-separated operators that it takes whatever they cost"),
+    OPTION("private_pass", BOOL, has_private_pass, 0, 0, "fuse a Relu of a Relu"),
+    OPTION("context_source", STRING, context_source, 0, 0,
+           "the source of EPContext nodes that it answers for"),
     {.key = NULL},
 };
 
@@ -55,18 +58,25 @@ onnxd_status *onnxd_sim_options_init(const onnxd_ep_config *config, onnxd_sim_op
                                  .max_fences = 4096,
                                  .max_buffers = 65536,
                                  .unsupported_ops = "",
-                                 .claim_ops = ""};
+                                 .claim_ops = "",
+                                 .context_source = ""};
     ONNXD_TRY(onnxd_ep_options_parse(onnxd_sim_option_defs, ONNXD_COUNT(onnxd_sim_option_defs) - 1,
                                      config, &options));
-    ONNXD_TRY(own_string(&options.unsupported_ops));
-    onnxd_status *status = own_string(&options.claim_ops);
-    if (status != NULL)
-        goto fail;
+    const char **strings[] = {&options.unsupported_ops, &options.claim_ops,
+                              &options.context_source};
+    size_t owned = 0;
+    onnxd_status *status = NULL;
+    for (; owned < ONNXD_COUNT(strings); owned++) {
+        status = own_string(strings[owned]);
+        if (status != NULL)
+            goto fail;
+    }
     *out_options = options;
     return NULL;
 
 fail:
-    onnxd_free((void *)(uintptr_t)options.unsupported_ops);
+    while (owned-- > 0)
+        onnxd_free((void *)(uintptr_t)*strings[owned]);
     return status;
 }
 
@@ -74,7 +84,8 @@ void onnxd_sim_options_deinit(onnxd_sim_options *options)
 {
     onnxd_free((void *)(uintptr_t)options->unsupported_ops);
     onnxd_free((void *)(uintptr_t)options->claim_ops);
-    options->unsupported_ops = options->claim_ops = NULL;
+    onnxd_free((void *)(uintptr_t)options->context_source);
+    options->unsupported_ops = options->claim_ops = options->context_source = NULL;
 }
 
 bool onnxd_sim_list_has(const char *list, const char *name)

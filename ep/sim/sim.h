@@ -40,6 +40,8 @@ typedef struct onnxd_sim_options {
     int64_t max_fences, max_buffers;
     int64_t fault_copy_at, fault_kernel_at, fault_alloc_at; /* 0: never */
     const char *unsupported_ops, *claim_ops;                /* comma-separated */
+    bool has_private_pass;
+    const char *context_source; /* "": none */
 } onnxd_sim_options;
 extern const onnxd_ep_option_def onnxd_sim_option_defs[]; /* ends with a NULL key */
 
@@ -68,7 +70,8 @@ typedef struct onnxd_sim_lane {
 struct onnxd_sim {
     onnxd_ep base;
     onnxd_sim_options options;
-    onnxd_ep *cpu; /* whose kernels are borrowed */
+    onnxd_ep *cpu;                  /* whose kernels are borrowed */
+    const char *context_sources[2]; /* ends with NULL */
     atomic_bool is_open;
     _Atomic uint32_t references; /* by the instance's owner and by every kernel */
 
@@ -150,5 +153,10 @@ void onnxd_sim_supports_op(onnxd_ep *ep, const onnxd_op_query *query,
 ONNXD_NODISCARD onnxd_status *onnxd_sim_get_kernel(onnxd_ep *ep, const onnxd_op_query *query,
                                                    onnxd_kernel **out_kernel);
 void onnxd_sim_claim_nodes(onnxd_ep *ep, const onnxd_graph *graph, bool *claimed);
+
+/* ---- passes.c ------------------------------------------------------------------------------ */
+
+const onnxd_pass *const *onnxd_sim_custom_passes(const onnxd_ep *ep);
+const char *const *onnxd_sim_context_source_keys(const onnxd_ep *ep);
 
 #endif

@@ -115,6 +115,21 @@ static double buffer_limit(onnxd_ep *ep)
     return count;
 }
 
+static double pass_count(onnxd_ep *ep)
+{
+    const onnxd_pass *const *passes = onnxd_ep_custom_passes(ep);
+    int count = 0;
+    while (passes[count] != NULL)
+        count++;
+    return count;
+}
+
+static double source_length(onnxd_ep *ep)
+{
+    const char *const *keys = onnxd_ep_context_source_keys(ep);
+    return keys[0] == NULL ? 0 : (double)strlen(keys[0]);
+}
+
 /* The number of the operation that fails, of ten; 0 when none does. */
 static int first_failure(onnxd_ep *ep, onnxd_status *(*operation)(onnxd_ep *ep))
 {
@@ -196,6 +211,8 @@ static const option_effect effects[] = {
     {"sim.fault_alloc_at", "3", "5", failing_allocation, {NULL, NULL}},
     {"sim.unsupported_ops", "Add,Relu", "Add,Rel", relu_is_supported, {NULL, NULL}},
     {"sim.claim_ops", "", "Relu", relu_is_claimed, {NULL, NULL}},
+    {"sim.private_pass", "false", "true", pass_count, {NULL, NULL}},
+    {"sim.context_source", "", "vendor", source_length, {NULL, NULL}},
     {NULL, NULL, NULL, NULL, {NULL, NULL}},
 };
 

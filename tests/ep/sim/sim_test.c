@@ -232,3 +232,49 @@ Test(sim, enqueueing_after_shutdown_is_refused)
     drop_node(&relu);
     onnxd_ep_destroy(ep);
 }
+
+/* Relu(Relu(Relu(x))), of which the middle one's output may be a graph output too. */
+static uint32_t relus_left(onnxd_ep *ep, bool shows_middle)
+{
+    one_node chain;
+    make_relu(&chain, 4);
+    onnxd_value_id values[4] = {chain.node->inputs[0], chain.node->outputs[0]};
+    for (uint32_t i = 2; i < 4; i++) {
+        expect_ok(onnxd_graph_add_value(chain.graph, i == 2 ? "second" : "third", &values[i]));
+        const onnxd_node node = {.name = "relu",
+                                 .domain = "",
+                                 .op_type = "Relu",
+                                 .opset = 14,
+                                 .inputs = &values[i - 1],
+                                 .outputs = &values[i],
+                                 .input_count = 1,
+                                 .output_count = 1};
+        onnxd_node_id id;
+        expect_ok(onnxd_graph_add_node(chain.graph, &node, &id));
+    }
+    const onnxd_value_id outputs[] = {values[3], values[2]};
+    expect_ok(onnxd_graph_set_inputs(chain.graph, values, 1));
+    expect_ok(onnxd_graph_set_outputs(chain.graph, outputs, shows_middle ? 2 : 1));
+    for (const onnxd_pass *const *pass = onnxd_ep_custom_passes(ep); *pass != NULL; pass++) {
+        const onnxd_pass_env env = {.registry = test_host()->ops};
+        uint32_t changes = 0;
+        expect_ok((*pass)->run(chain.graph, &env, &changes));
+        cr_expect_eq(changes, 2);
+        expect_ok(onnxd_graph_verify(chain.graph));
+    }
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < chain.graph->node_count; i++)
+        left += !chain.graph->nodes[i].is_removed;
+    drop_node(&chain);
+    return left;
+}
+
+Test(sim, its_own_pass_fuses_relus_when_it_is_switched_on)
+{
+    onnxd_ep *without = open_default_ep(), *with = open_ep_with("sim.private_pass", "true");
+    cr_expect_eq(relus_left(without, false), 3);
+    cr_expect_eq(relus_left(with, false), 1);
+    cr_expect_eq(relus_left(with, true), 2);
+    close_ep(without);
+    close_ep(with);
+}
