@@ -69,6 +69,14 @@ static void close_listener(onnxd_http_listener *listener)
              on_closed); /* removes the file of a UNIX socket that it bound */
 }
 
+void onnxd_http_listeners_accept_rest(onnxd_http_server *server)
+{
+    for (onnxd_http_listener *at = server->listeners; at != NULL; at = at->next) {
+        if (at->is_open)
+            onnxd_http_accept_rest(server, &at->socket.stream, at->is_unix);
+    }
+}
+
 void onnxd_http_listeners_close(onnxd_http_server *server)
 {
     for (onnxd_http_listener *at = server->listeners; at != NULL; at = at->next)

@@ -37,8 +37,6 @@ struct onnxd_http_server {
     uint32_t open_handle_count; /* async, timers, listeners */
 
     bool is_draining, is_closing, has_closed_listeners;
-    uint32_t last_pass_count; /* turns of the loop since the grace time ended */
-    uint64_t last_pass_taken_count;
     void (*drained)(void *user);
     void *drained_user;
     void (*closed)(void *user);
@@ -61,6 +59,8 @@ void onnxd_http_server_check_ended(onnxd_http_server *server);
 
 /* listener.c */
 void onnxd_http_listeners_close(onnxd_http_server *server);
+/* Takes what the kernel holds for the listeners, which closing them would reset. */
+void onnxd_http_listeners_accept_rest(onnxd_http_server *server);
 void onnxd_http_listeners_free(onnxd_http_server *server);
 /* Tries again where a connection waits that could not be taken for lack of memory. Returns whether
  * there still is one. */
@@ -71,5 +71,7 @@ bool onnxd_http_listeners_retry(onnxd_http_server *server);
  * still waits: there was no memory to take it. */
 ONNXD_NODISCARD bool onnxd_http_accept(onnxd_http_server *server, uv_stream_t *listener,
                                        bool is_unix);
+/* Does so with every connection that waits, without a turn of the loop. */
+void onnxd_http_accept_rest(onnxd_http_server *server, const uv_stream_t *listener, bool is_unix);
 
 #endif

@@ -1,5 +1,8 @@
 /* The transport over a libuv stream, and what happens to a connection before it has one. */
+#include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
@@ -187,14 +190,12 @@ static bool is_over_limit(const onnxd_http_server *server, onnxd_http_span peer)
                options->max_connections_per_ip;
 }
 
-bool onnxd_http_accept(onnxd_http_server *server, uv_stream_t *listener, bool is_unix)
+/* Makes a connection of a socket, which has one if `result` is 0. */
+static void take_socket(onnxd_http_server *server, socket_transport *socket, int result)
 {
-    socket_transport *socket = make_socket(server, is_unix);
-    if (socket == NULL)
-        return false;
     onnxd_http_conn *conn;
     struct sockaddr_storage name;
-    if (uv_accept(listener, &socket->socket.stream) != 0 || server->is_closing)
+    if (result != 0 || server->is_closing)
         goto refuse;
     onnxd_http_span peer = peer_of(socket, &name);
     bool is_too_many = is_over_limit(server, peer);
@@ -212,13 +213,44 @@ bool onnxd_http_accept(onnxd_http_server *server, uv_stream_t *listener, bool is
     if (is_too_many) {
         server->stats.refused++;
         onnxd_http_conn_turn_away(conn);
-        return true;
+        return;
     }
     server->stats.accepted++;
-    return true;
+    return;
 
 refuse:
     server->stats.refused++;
     uv_close(&socket->socket.handle, on_closed);
+}
+
+bool onnxd_http_accept(onnxd_http_server *server, uv_stream_t *listener, bool is_unix)
+{
+    socket_transport *socket = make_socket(server, is_unix);
+    if (socket == NULL)
+        return false;
+    take_socket(server, socket, uv_accept(listener, &socket->socket.stream));
     return true;
+}
+
+void onnxd_http_accept_rest(onnxd_http_server *server, const uv_stream_t *listener, bool is_unix)
+{
+    uv_os_fd_t waiting;
+    if (uv_fileno((const uv_handle_t *)listener, &waiting) != 0)
+        return;
+    for (int i = 0; i <= server->options.accept_backlog; i++) {
+        int fd = accept4(waiting, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd < 0 && errno == ECONNABORTED)
+            continue;
+        socket_transport *socket = fd >= 0 ? make_socket(server, is_unix) : NULL;
+        if (socket == NULL) {
+            if (fd >= 0)
+                (void)close(fd);
+            return;
+        }
+        int result =
+            is_unix ? uv_pipe_open(&socket->socket.pipe, fd) : uv_tcp_open(&socket->socket.tcp, fd);
+        if (result != 0)
+            (void)close(fd);
+        take_socket(server, socket, result);
+    }
 }
