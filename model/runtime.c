@@ -24,6 +24,34 @@ static onnxd_status *check_instances(onnxd_ep *const *eps, size_t ep_count)
     return NULL;
 }
 
+static const char *shared_source(const onnxd_ep *one, const onnxd_ep *other)
+{
+    const char *const *keys = onnxd_ep_context_source_keys(one);
+    for (; keys != NULL && *keys != NULL; keys++) {
+        const char *const *others = onnxd_ep_context_source_keys(other);
+        for (; others != NULL && *others != NULL; others++)
+            if (strcmp(*keys, *others) == 0)
+                return *keys;
+    }
+    return NULL;
+}
+
+/* EPContext nodes are dispatched by their source alone, so one provider may own each. */
+static onnxd_status *check_context_sources(onnxd_ep *const *eps, size_t ep_count)
+{
+    for (size_t i = 0; i < ep_count; i++)
+        for (size_t j = 0; j < i; j++) {
+            const char *source = strcmp(onnxd_ep_name(eps[i]), onnxd_ep_name(eps[j])) != 0
+                                     ? shared_source(eps[j], eps[i])
+                                     : NULL;
+            if (source != NULL)
+                return onnxd_error(ONNXD_DUPLICATE_CONTEXT_SOURCE,
+                                   "EPContext source '%s' belongs to '%s', '%s' claims it too",
+                                   source, onnxd_ep_name(eps[j]), onnxd_ep_name(eps[i]));
+        }
+    return NULL;
+}
+
 /* The strictest alignment that any host-addressable instance asks for. */
 static size_t host_alignment(onnxd_ep *const *eps, size_t ep_count)
 {
@@ -52,6 +80,7 @@ onnxd_status *onnxd_runtime_create(onnxd_ep *const *eps, size_t ep_count,
                                    onnxd_runtime **out_runtime)
 {
     ONNXD_TRY(check_instances(eps, ep_count));
+    ONNXD_TRY(check_context_sources(eps, ep_count));
     onnxd_status *status = NULL;
     onnxd_runtime *runtime = onnxd_alloc_zero(1, sizeof(*runtime));
     if (runtime == NULL)

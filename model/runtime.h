@@ -26,7 +26,8 @@ typedef struct onnxd_runtime {
 } onnxd_runtime;
 
 /* Takes over the instances; they are shut down and destroyed with the runtime. On failure they stay
- * with the caller. Errors: INVALID_ARGUMENT (no instance, two with one label), OUT_OF_MEMORY. */
+ * with the caller. Errors: INVALID_ARGUMENT (no instance, two with one label),
+ * DUPLICATE_CONTEXT_SOURCE (two providers with one EPContext source), OUT_OF_MEMORY. */
 ONNXD_NODISCARD onnxd_status *onnxd_runtime_create(onnxd_ep *const *eps, size_t ep_count,
                                                    const onnxd_op_registry *registry,
                                                    const onnxd_runtime_options *options,
