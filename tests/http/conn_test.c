@@ -1,12 +1,9 @@
 /* Connections: order, pauses, ends. */
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <criterion/criterion.h>
 
-#include "base/alloc.h"
-#include "base/clock.h"
 #include "conn_support.h"
 #include "fake_backend.h"
 #include "http/conn_internal.h"

@@ -5,7 +5,6 @@
 
 #include <criterion/criterion.h>
 
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "conn_support.h"
 #include "fake_backend.h"
