@@ -19,11 +19,10 @@ struct onnxd_dnnl_packed {
 
 struct onnxd_dnnl {
     dnnl_engine_t engine;
-    dnnl_stream_t stream;      /* the device thread's */
-    dnnl_stream_t pack_stream; /* under `mutex` */
+    dnnl_stream_t stream; /* the device thread's */
     dnnl_primitive_attr_t attr;
     int threads;
-    pthread_mutex_t mutex; /* guards the packed list, and packing */
+    pthread_mutex_t mutex; /* guards the packed list */
     bool has_mutex;
     onnxd_dnnl_packed *packed;
 };
@@ -87,11 +86,6 @@ onnxd_status *onnxd_dnnl_create(int threads, onnxd_dnnl **out_dnnl)
         dnnl_stream_create(&dnnl->stream, dnnl->engine, dnnl_stream_default_flags), "its stream");
     if (status != NULL)
         goto fail;
-    status = onnxd_dnnl_error(
-        dnnl_stream_create(&dnnl->pack_stream, dnnl->engine, dnnl_stream_default_flags),
-        "its stream");
-    if (status != NULL)
-        goto fail;
     status = onnxd_dnnl_error(dnnl_primitive_attr_create(&dnnl->attr), "attributes");
     if (status != NULL)
         goto fail;
@@ -117,8 +111,6 @@ void onnxd_dnnl_destroy(onnxd_dnnl *dnnl)
         return;
     if (dnnl->attr != NULL)
         dnnl_primitive_attr_destroy(dnnl->attr);
-    if (dnnl->pack_stream != NULL)
-        dnnl_stream_destroy(dnnl->pack_stream);
     if (dnnl->stream != NULL)
         dnnl_stream_destroy(dnnl->stream);
     if (dnnl->engine != NULL)
@@ -158,8 +150,11 @@ static onnxd_status *reorder_now(onnxd_dnnl *dnnl, onnxd_md_ref from_md, void *f
     dnnl_primitive_desc_t pd = NULL;
     dnnl_primitive_t primitive = NULL;
     dnnl_memory_t source = NULL, destination = NULL;
+    dnnl_stream_t stream = NULL;
     dnnl_status_t code =
         dnnl_reorder_primitive_desc_create(&pd, from_md, dnnl->engine, to_md, dnnl->engine, NULL);
+    if (code == dnnl_success)
+        code = dnnl_stream_create(&stream, dnnl->engine, dnnl_stream_default_flags);
     if (code == dnnl_success)
         code = dnnl_primitive_create(&primitive, pd);
     if (code == dnnl_success)
@@ -168,14 +163,16 @@ static onnxd_status *reorder_now(onnxd_dnnl *dnnl, onnxd_md_ref from_md, void *f
         code = dnnl_memory_create(&destination, to_md, dnnl->engine, to);
     if (code == dnnl_success) {
         dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, source}, {DNNL_ARG_TO, destination}};
-        code = dnnl_primitive_execute(primitive, dnnl->pack_stream, 2, args);
+        code = dnnl_primitive_execute(primitive, stream, 2, args);
     }
     if (code == dnnl_success)
-        code = dnnl_stream_wait(dnnl->pack_stream);
+        code = dnnl_stream_wait(stream);
     dnnl_memory_destroy(source);
     dnnl_memory_destroy(destination);
     dnnl_primitive_destroy(primitive);
     dnnl_primitive_desc_destroy(pd);
+    if (stream != NULL)
+        dnnl_stream_destroy(stream);
     return onnxd_dnnl_error(code, "packing weights");
 }
 
@@ -220,28 +217,44 @@ static bool is_same(const onnxd_dnnl_packed *packed, const onnxd_tensor *tensor,
            dnnl_memory_desc_equal(onnxd_md_get(&packed->from), onnxd_md_get(from));
 }
 
+static onnxd_dnnl_packed *find_locked(onnxd_dnnl *dnnl, const onnxd_tensor *tensor,
+                                      const onnxd_md *from, onnxd_md_ref to)
+{
+    onnxd_dnnl_packed *packed = dnnl->packed;
+    while (packed != NULL && !is_same(packed, tensor, from, to))
+        packed = packed->next;
+    if (packed != NULL)
+        packed->holders++;
+    return packed;
+}
+
+/* Packing takes its time, so it is done without the lock: of two threads that pack the same, the
+ * second one's work is dropped. */
 onnxd_status *onnxd_dnnl_packed_acquire(onnxd_dnnl *dnnl, const onnxd_tensor *tensor,
                                         const onnxd_md *from, onnxd_md_ref to,
                                         onnxd_dnnl_packed **out_packed)
 {
-    onnxd_status *status = NULL;
+    onnxd_dnnl_packed *fresh = NULL;
     pthread_mutex_lock(&dnnl->mutex);
-    onnxd_dnnl_packed *packed = dnnl->packed;
-    while (packed != NULL && !is_same(packed, tensor, from, to))
-        packed = packed->next;
+    onnxd_dnnl_packed *packed = find_locked(dnnl, tensor, from, to);
+    pthread_mutex_unlock(&dnnl->mutex);
     if (packed == NULL) {
-        status = packed_create(dnnl, tensor, from, to, &packed);
-        if (status == NULL) {
+        ONNXD_TRY(packed_create(dnnl, tensor, from, to, &fresh));
+        pthread_mutex_lock(&dnnl->mutex);
+        packed = find_locked(dnnl, tensor, from, to);
+        if (packed == NULL) {
+            packed = fresh;
+            packed->holders = 1;
             packed->next = dnnl->packed;
             dnnl->packed = packed;
+            fresh = NULL;
         }
+        pthread_mutex_unlock(&dnnl->mutex);
     }
-    if (status == NULL) {
-        packed->holders++;
-        *out_packed = packed;
-    }
-    pthread_mutex_unlock(&dnnl->mutex);
-    return status;
+    if (fresh != NULL)
+        packed_destroy(fresh);
+    *out_packed = packed;
+    return NULL;
 }
 
 void onnxd_dnnl_packed_release(onnxd_dnnl *dnnl, onnxd_dnnl_packed *packed)

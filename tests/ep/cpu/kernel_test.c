@@ -440,6 +440,49 @@ Test(kernel, cache_is_shared_between_threads)
     onnxd_ep_destroy(ep);
 }
 
+typedef struct packer {
+    onnxd_ep *ep;
+    onnxd_tensor *weights;
+    int64_t size;
+    onnxd_kernel *kernel;
+    pthread_t thread;
+} packer;
+
+static void *get_packed(void *data)
+{
+    packer *p = data;
+    conv c;
+    conv_init(&c, p->size, p->weights);
+    p->kernel = kernel_get(p->ep, &c.query);
+    node_deinit(&c.node);
+    return NULL;
+}
+
+/* Packing is done without a lock, by several threads at once; one result is kept. */
+Test(kernel, threads_share_packed_constants)
+{
+    uint64_t seed = 4;
+    size_t count, bytes;
+    packer packers[4];
+    onnxd_ep *ep = ep_open_default();
+    onnxd_dnnl *dnnl = onnxd_cpu_ep_of(ep)->runtime->dnnl;
+    onnxd_tensor *weights = tensor_random(&seed, 4, (const int64_t[]){32, 16, 3, 3});
+    for (size_t i = 0; i < ONNXD_COUNT(packers); i++) {
+        packers[i] = (packer){.ep = ep, .weights = weights, .size = 14 + (int64_t)i};
+        cr_assert_eq(pthread_create(&packers[i].thread, NULL, get_packed, &packers[i]), 0);
+    }
+    for (size_t i = 0; i < ONNXD_COUNT(packers); i++)
+        pthread_join(packers[i].thread, NULL);
+    onnxd_dnnl_query_packed(dnnl, &count, &bytes);
+    cr_expect_eq(count, 1);
+    for (size_t i = 0; i < ONNXD_COUNT(packers); i++)
+        onnxd_kernel_release(packers[i].kernel);
+    onnxd_dnnl_query_packed(dnnl, &count, &bytes);
+    cr_expect_eq(count, 0);
+    onnxd_tensor_release(weights);
+    onnxd_ep_destroy(ep);
+}
+
 /* ---- failures of portable kernels ------------------------------------------------------------ */
 
 static onnxd_code failing_code;
