@@ -122,6 +122,8 @@ one "clang-tidy" run_tidy
 
 one "build: tsan, gcc" build tsan
 run_ctest tsan build/tsan "${untimed[@]}" -R '^(base|memory|ep|model|scheduler|http|daemon)'
+TSAN_OPTIONS="$TSAN_OPTIONS:suppressions=$PWD/tests/tsan.supp" \
+    run_pytest e2e-tsan build/tsan/onnxd tests/e2e/test_lifecycle.py
 
 for name in "${failures[@]}"; do
     echo "failed: $name"
