@@ -19,7 +19,7 @@ static onnxd_status *make(const onnxd_cpu_case *c ONNXD_UNUSED, onnxd_cpu_kernel
 
 /* The bits of negative infinity. Read as integers, negative numbers are not above it and all else
  * is: positive numbers, and NaN of either sign. Comparisons of floats may trap, which keeps
- * compilers from making vector instructions of them; these they do. */
+ * gcc from making vector instructions of them; of these it does. */
 #define LOWEST_BITS (-0x800000)
 
 static void relu(const int32_t *in, int32_t *out, int64_t count)
