@@ -396,10 +396,17 @@ onnxd_status *onnxd_node_context(const onnxd_graph *graph, const onnxd_node *nod
 {
     if (status == NULL)
         return NULL;
-    char label[ONNXD_NODE_LABEL];
+    char label[ONNXD_NODE_LABEL], own[ONNXD_NODE_LABEL];
+    const char *message = onnxd_status_message(status);
     onnxd_node_label(graph, node, label, sizeof(label));
-    /* Operators name their node themselves. */
-    if (strncmp(onnxd_status_message(status), label, strlen(label)) == 0)
+    /* Operators name their node themselves, one without a name by its operator alone. */
+    onnxd_node_label(NULL, node, own, sizeof(own));
+    if (strncmp(message, label, strlen(label)) == 0)
         return status;
-    return onnxd_status_context(status, "%s", label);
+    if (strncmp(message, own, strlen(own)) != 0)
+        return onnxd_status_context(status, "%s", label);
+    onnxd_status *renamed =
+        onnxd_error(onnxd_status_code(status), "%s%s", label, message + strlen(own));
+    onnxd_status_free(status);
+    return renamed;
 }

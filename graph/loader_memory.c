@@ -74,7 +74,11 @@ onnxd_status *onnxd_proto_unpack(const void *data, size_t size, onnxd_prescan_ro
                                  ProtobufCMessage **out_message)
 {
     onnxd_prescan_result scan;
-    ONNXD_TRY(onnxd_prescan(data, size, root, limits, &scan));
+    if (size == 0)
+        return onnxd_error(ONNXD_INVALID_ARGUMENT, "the file is empty");
+    ONNXD_TRY(onnxd_status_context(onnxd_prescan(data, size, root, limits, &scan),
+                                   "not a well-formed ONNX %s",
+                                   root == ONNXD_PRESCAN_MODEL ? "model" : "tensor"));
     onnxd_proto_memory_init(memory, scan.heap_budget_bytes);
     const ProtobufCMessageDescriptor *descriptor = root == ONNXD_PRESCAN_MODEL
                                                        ? &onnx__model_proto__descriptor

@@ -153,6 +153,20 @@ static void remove_stale_socket(const char *path)
     (void)close(probe);
 }
 
+/* libuv makes EACCES of ENOENT when it binds. */
+static int bind_error(const char *path, int result)
+{
+    char folder[MAX_PATH_BYTES];
+    struct stat info;
+    const char *slash = strrchr(path, '/');
+    if (result != UV_EACCES || slash == NULL || slash == path)
+        return result;
+    size_t length = (size_t)(slash - path);
+    memcpy(folder, path, length);
+    folder[length] = '\0';
+    return stat(folder, &info) != 0 && errno == ENOENT ? UV_ENOENT : result;
+}
+
 static onnxd_status *bind_unix(onnxd_http_listener *listener, const char *address)
 {
     const char *path = address + strlen(UNIX_PREFIX);
@@ -166,7 +180,7 @@ static onnxd_status *bind_unix(onnxd_http_listener *listener, const char *addres
     listener->is_open = true;
     listener->is_unix = true;
     remove_stale_socket(path);
-    result = uv_pipe_bind(&listener->socket.pipe, path);
+    result = bind_error(path, uv_pipe_bind(&listener->socket.pipe, path));
     return result != 0 ? unavailable(address, result) : NULL;
 }
 

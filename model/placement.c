@@ -160,32 +160,75 @@ static bool is_possible(const placer *p, onnxd_node_id node)
     return false;
 }
 
-static void name_node(const placer *p, onnxd_node_id node, onnxd_strbuf *out)
+/* Nodes that fail for the same reasons, with one operator: named once. */
+typedef struct refusal {
+    onnxd_node_id node; /* the first of them */
+    uint32_t count;
+} refusal;
+
+static bool is_same_refusal(const placer *p, onnxd_node_id a, onnxd_node_id b)
+{
+    const onnxd_node *x = &p->graph->nodes[a], *y = &p->graph->nodes[b];
+    if (strcmp(x->op_type, y->op_type) != 0 || strcmp(x->domain, y->domain) != 0)
+        return false;
+    for (size_t ep = 0; ep < p->ep_count; ep++)
+        if (strcmp(p->placement->matches[(size_t)a * p->ep_count + ep].reason,
+                   p->placement->matches[(size_t)b * p->ep_count + ep].reason) != 0)
+            return false;
+    return true;
+}
+
+/* False when there are MAX_NAMED_NODES others already. */
+static bool count_refusal(const placer *p, onnxd_node_id node, refusal *refusals, uint32_t *count)
+{
+    for (uint32_t i = 0; i < *count; i++)
+        if (is_same_refusal(p, refusals[i].node, node)) {
+            refusals[i].count++;
+            return true;
+        }
+    if (*count == MAX_NAMED_NODES)
+        return false;
+    refusals[(*count)++] = (refusal){.node = node, .count = 1};
+    return true;
+}
+
+static void name_refusal(const placer *p, const refusal *r, onnxd_strbuf *out)
 {
     char label[ONNXD_NODE_LABEL];
-    onnxd_strbuf_printf(out, "%s%s (", out->length == 0 ? "" : "; ",
-                        onnxd_node_label(p->graph, &p->graph->nodes[node], label, sizeof(label)));
+    const onnxd_node *node = &p->graph->nodes[r->node];
+    onnxd_strbuf_printf(out, "%s%s", out->length == 0 ? "" : "; ",
+                        onnxd_node_label(p->graph, node, label, sizeof(label)));
+    if (r->count > 1)
+        onnxd_strbuf_printf(out, " and %" PRIu32 " more", r->count - 1);
+    onnxd_strbuf_puts(out, " (");
     for (size_t ep = 0; ep < p->ep_count; ep++)
         onnxd_strbuf_printf(out, "%s%s: %s", ep == 0 ? "" : ", ", onnxd_ep_label(p->eps[ep]),
-                            p->placement->matches[(size_t)node * p->ep_count + ep].reason);
+                            p->placement->matches[(size_t)r->node * p->ep_count + ep].reason);
     onnxd_strbuf_puts(out, ")");
 }
 
 static onnxd_status *check_possible(const placer *p)
 {
-    uint32_t missing = 0;
+    uint32_t missing = 0, unnamed = 0, count = 0;
+    refusal refusals[MAX_NAMED_NODES];
     onnxd_strbuf text;
     onnxd_status *status = NULL;
+    for (onnxd_node_id n = 0; n < p->graph->node_count; n++) {
+        if (is_possible(p, n))
+            continue;
+        missing++;
+        unnamed += !count_refusal(p, n, refusals, &count);
+    }
+    if (missing == 0)
+        return NULL;
     onnxd_strbuf_init(&text, MAX_MESSAGE_BYTES);
-    for (onnxd_node_id n = 0; n < p->graph->node_count; n++)
-        if (!is_possible(p, n) && missing++ < MAX_NAMED_NODES)
-            name_node(p, n, &text);
-    if (missing > 0)
-        status =
-            onnxd_error(ONNXD_NO_EP_FOR_OP,
-                        "no instance can run %" PRIu32 " of the graph's %" PRIu32 " nodes: %s%s",
-                        missing, p->graph->node_count, text.data != NULL ? text.data : "",
-                        missing > MAX_NAMED_NODES ? "; and more" : "");
+    for (uint32_t i = 0; i < count; i++)
+        name_refusal(p, &refusals[i], &text);
+    if (unnamed > 0)
+        onnxd_strbuf_printf(&text, "; and %" PRIu32 " other nodes", unnamed);
+    status = onnxd_error(ONNXD_NO_EP_FOR_OP,
+                         "no provider can run %" PRIu32 " of the graph's %" PRIu32 " nodes: %s",
+                         missing, p->graph->node_count, text.data != NULL ? text.data : "");
     onnxd_strbuf_deinit(&text);
     return status;
 }

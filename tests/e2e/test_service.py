@@ -161,6 +161,13 @@ def test_a_file_can_have_another_name(start_server, digits_path):
     assert server.get("/v2/models/digits")[0] == 404
 
 
+def test_a_socket_in_a_folder_that_is_not_there(tmp_path, digits_path):
+    result = support.run_onnxd("serve", digits_path, "--listen", f"unix:{tmp_path}/nosuch/x.sock",
+                               check=False)
+    assert result.returncode != 0
+    assert "no such file or directory" in result.stderr and "nosuch/x.sock" in result.stderr
+
+
 def test_an_address_in_use_is_named(start_server, digits_path):
     server = start_server(repository=digits_path)
     result = support.run_onnxd("serve", digits_path, "--listen", server.address, check=False)

@@ -93,6 +93,10 @@ Test(loader, missing_parts)
 {
     wire w;
     wire_init(&w);
+    load_bad(&w, ONNXD_INVALID_ARGUMENT, "the file is empty");
+    wire_init(&w);
+    wire_begin(&w, MODEL_GRAPH);
+    wire_end(&w);
     load_bad(&w, ONNXD_INVALID_ARGUMENT, "ir version 0");
     wire_init(&w);
     wire_int(&w, MODEL_IR_VERSION, 8);

@@ -203,6 +203,24 @@ Test(placement, names_every_operator_that_nobody_runs)
     close_all(eps, 2);
 }
 
+Test(placement, names_an_operator_once_however_many_nodes_have_it)
+{
+    fake_ep_settings cannot = {.node_us = 1, .unsupported_op = "Op"};
+    onnxd_ep *eps[] = {fake_ep_open(0, &cannot)};
+    onnxd_graph *graph = make_chain(41, 40);
+    onnxd_placement placement;
+    onnxd_status *status = onnxd_place(graph, eps, 1, &defaults, &placement);
+    cr_assert_eq(onnxd_status_code(status), ONNXD_NO_EP_FOR_OP);
+    const char *message = onnxd_status_message(status);
+    cr_expect_not_null(strstr(message, "40 of the graph's 41 nodes"), "%s", message);
+    const char *named = strstr(message, "(Op) and 39 more");
+    cr_expect_not_null(named, "%s", message);
+    cr_expect(named == NULL || strstr(named + 1, "(Op)") == NULL, "%s", message);
+    onnxd_status_free(status);
+    onnxd_graph_destroy(graph);
+    close_all(eps, 1);
+}
+
 Test(placement, an_empty_graph_has_no_partitions)
 {
     onnxd_ep *eps[] = {fake_ep_open(0, &slow_host)};
