@@ -204,7 +204,8 @@ size_t onnxd_http_chunk_scan_feed(onnxd_http_chunk_scan *scan, const onnxd_http_
                                   const char *data, size_t length,
                                   onnxd_http_chunk_piece *out_piece, onnxd_http_fault *out_fault)
 {
-    *out_piece = piece_of(scan, length > 0 ? data[0] : '\0');
+    static const char nothing[1];
+    *out_piece = piece_of(scan, *(length > 0 ? data : nothing));
     if (scan->state == DATA) {
         size_t bytes = scan->remaining < length ? (size_t)scan->remaining : length;
         scan->remaining -= bytes;

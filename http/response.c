@@ -155,9 +155,7 @@ uv_buf_t *onnxd_http_response_seal(onnxd_http_response *response,
         response->fixed_text != NULL ? (char *)response->fixed_text : response->text.data;
     buffers[1].len = text_length(response);
     unsigned count = response->buffer_count;
-    if (context->is_head_request)
-        count = 1;
-    else if (count == 2 && buffers[1].len == 0)
+    if (context->is_head_request || (count == 2 && buffers[1].len == 0))
         count = 1;
     *out_count = count;
     return buffers;
@@ -172,7 +170,8 @@ void onnxd_http_format_date(int64_t epoch_s, char buffer[ONNXD_HTTP_DATE_BYTES])
     if (gmtime_r(&seconds, &tm) == NULL)
         memset(&tm, 0, sizeof(tm));
     (void)snprintf(buffer, ONNXD_HTTP_DATE_BYTES, "%.3s, %02u %.3s %04u %02u:%02u:%02u GMT",
-                   days + tm.tm_wday * 3, (unsigned)tm.tm_mday % 100u, months + tm.tm_mon * 3,
-                   (unsigned)(tm.tm_year + 1900) % 10000u, (unsigned)tm.tm_hour % 100u,
-                   (unsigned)tm.tm_min % 100u, (unsigned)tm.tm_sec % 100u);
+                   days + (size_t)tm.tm_wday * 3, (unsigned)tm.tm_mday % 100u,
+                   months + (size_t)tm.tm_mon * 3, (unsigned)(tm.tm_year + 1900) % 10000u,
+                   (unsigned)tm.tm_hour % 100u, (unsigned)tm.tm_min % 100u,
+                   (unsigned)tm.tm_sec % 100u);
 }

@@ -151,10 +151,10 @@ static void compute_half(const onnxd_compute *context, const conv_extent *extent
     const onnxd_tensor_view *output = &context->outputs[0];
     float *next = context->workspace;
     const float *widened[3] = {NULL, NULL, NULL};
-    for (uint32_t i = 0; i < context->input_count; i++) {
+    for (uint32_t i = 0; i < 3; i++) {
         const onnxd_tensor_view *input = &context->inputs[i];
-        if (!onnxd_tensor_view_is_present(input))
-            continue;
+        if (i == 2 && (context->input_count < 3 || !onnxd_tensor_view_is_present(input)))
+            break;
         size_t count = onnxd_tensor_view_count(input);
         onnxd_real_widen(input->dtype, onnxd_tensor_view_data(input), count, next);
         widened[i] = next;

@@ -11,7 +11,8 @@ static bool is_in(onnxd_dtype_set set, onnxd_dtype dtype)
 
 bool onnxd_wide_has(onnxd_dtype dtype)
 {
-    return is_in(ONNXD_SET_NUMBERS | ONNXD_SET(BOOL) | SMALL_FLOATS | ONNXD_SET_PACKED, dtype);
+    return is_in(ONNXD_SET_NUMBERS | ONNXD_SET(BOOL), dtype) || is_in(SMALL_FLOATS, dtype) ||
+           is_in(ONNXD_SET_PACKED, dtype);
 }
 
 onnxd_wide_kind onnxd_wide_kind_of(onnxd_dtype dtype)

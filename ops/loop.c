@@ -7,15 +7,13 @@
 
 bool onnxd_broadcast_dim(int64_t a, int64_t b, int64_t *out_dim)
 {
-    if (a == b || b == 1)
-        *out_dim = a;
-    else if (a == 1)
-        *out_dim = b;
-    else if (onnxd_dim_is_static(a) && onnxd_dim_is_static(b))
+    const bool fits = a == b || a == 1 || b == 1;
+    if (!fits && onnxd_dim_is_static(a) && onnxd_dim_is_static(b))
         return false;
-    else if (onnxd_dim_is_static(a))
+    /* A static extent beyond 1 decides, whatever the other turns out to be. */
+    if (a == b || b == 1 || (a != 1 && onnxd_dim_is_static(a)))
         *out_dim = a;
-    else if (onnxd_dim_is_static(b))
+    else if (a == 1 || onnxd_dim_is_static(b))
         *out_dim = b;
     else
         *out_dim = ONNXD_DIM_UNKNOWN;

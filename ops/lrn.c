@@ -71,15 +71,16 @@ static onnxd_status *compute(const onnxd_compute *context)
     const void *input = onnxd_tensor_view_data(&context->inputs[0]);
     void *output = onnxd_tensor_view_data(&context->outputs[0]);
     normalize_function run = ONNXD_FOR_FLOAT(context->inputs[0].dtype, normalize);
-    for (size_t plane = 0; plane < batch * channels; plane++) {
-        size_t c = plane % channels;
-        size_t before = c < reach_down ? c : reach_down;
-        size_t after = channels - 1 - c < reach_up ? channels - 1 - c : reach_up;
-        for (size_t at = 0; at < inner; at += LRN_RUN) {
-            size_t count = inner - at < LRN_RUN ? inner - at : LRN_RUN;
-            run(params, input, plane * inner + at, inner, before, after, count, output);
+    size_t plane = 0;
+    for (size_t n = 0; n < batch; n++)
+        for (size_t c = 0; c < channels; c++, plane++) {
+            size_t before = c < reach_down ? c : reach_down;
+            size_t after = channels - 1 - c < reach_up ? channels - 1 - c : reach_up;
+            for (size_t at = 0; at < inner; at += LRN_RUN) {
+                size_t count = inner - at < LRN_RUN ? inner - at : LRN_RUN;
+                run(params, input, plane * inner + at, inner, before, after, count, output);
+            }
         }
-    }
     return NULL;
 }
 

@@ -56,12 +56,13 @@ typedef struct moves {
                  size_t first_column);
 } moves;
 
+/* One entry for each power of two, in order. */
 static const moves *moves_of(size_t element_bytes)
 {
-#define DEFINE_TABLE(bytes, T) [bytes] = {move_row_##bytes, fill_##bytes, move_tile_##bytes},
+#define DEFINE_TABLE(bytes, T) {move_row_##bytes, fill_##bytes, move_tile_##bytes},
     static const moves table[] = {ONNXD_EACH_SIZE(DEFINE_TABLE)};
 #undef DEFINE_TABLE
-    return &table[element_bytes];
+    return &table[__builtin_ctzll(element_bytes)];
 }
 
 void onnxd_fill(void *destination, size_t count, size_t element_bytes, const void *value)

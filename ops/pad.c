@@ -147,7 +147,7 @@ static onnxd_status *infer(onnxd_infer *infer)
         infer->outputs[0].shape = onnxd_shape_of_rank(input->rank);
         return NULL;
     }
-    pad_plan plan;
+    pad_plan plan = {0};
     ONNXD_TRY(make_plan(infer->node, pads, count, &axes, input->rank, &plan));
     return out_shape(infer->node, p, &plan, input, &infer->outputs[0].shape);
 }
@@ -296,7 +296,7 @@ static onnxd_status *compute(const onnxd_compute *compute)
                    onnxd_dtype_size(input->dtype));
         }
     }
-    pad_plan plan;
+    pad_plan plan = {0};
     onnxd_shape shape;
     ONNXD_TRY(make_plan(compute->node, pads, count, &axes, input->shape.rank, &plan));
     ONNXD_TRY(out_shape(compute->node, p, &plan, &input->shape, &shape));
@@ -305,7 +305,7 @@ static onnxd_status *compute(const onnxd_compute *compute)
         return NULL;
     if (shape.rank == 0)
         return onnxd_op_compute_copy(compute);
-    pad_axis described[ONNXD_MAX_RANK];
+    pad_axis described[ONNXD_MAX_RANK] = {{0}};
     describe_axes(&plan, &input->shape, &shape, described);
     pad_writer writer = {.mode = p->mode, .width = onnxd_dtype_size(input->dtype), .value = &value};
     pad_rows(&writer, described, shape.rank, onnxd_tensor_view_data(input),

@@ -78,7 +78,7 @@ static onnxd_status *infer(onnxd_infer *infer)
     }
     if (!is_known)
         return NULL;
-    onnxd_wide values[INPUT_COUNT];
+    onnxd_wide values[INPUT_COUNT] = {{0}};
     ONNXD_TRY(load(infer->node, views, values));
     return count_elements(infer->node, output->dtype, values, &output->shape.dims[0]);
 }
@@ -104,7 +104,7 @@ static void fill_integers(onnxd_dtype dtype, void *out, size_t count, const onnx
 static onnxd_status *compute(const onnxd_compute *compute)
 {
     const onnxd_tensor_view *output = &compute->outputs[0];
-    onnxd_wide v[INPUT_COUNT];
+    onnxd_wide v[INPUT_COUNT] = {{0}};
     onnxd_shape shape = {.rank = 1};
     ONNXD_TRY(load(compute->node, compute->inputs, v));
     ONNXD_TRY(count_elements(compute->node, output->dtype, v, &shape.dims[0]));

@@ -156,7 +156,7 @@ static onnxd_status *infer(onnxd_infer *infer)
         infer->outputs[0].shape = onnxd_shape_of_rank(input->rank);
         return NULL;
     }
-    slice_plan plan;
+    slice_plan plan = {0};
     ONNXD_TRY(make_plan(infer->node, spec, input, &plan));
     infer->outputs[0].shape = plan.shape;
     return NULL;
@@ -175,7 +175,7 @@ static onnxd_status *compute(const onnxd_compute *compute)
         ONNXD_TRY(read_spec(compute->node, views, &read));
         spec = &read;
     }
-    slice_plan plan;
+    slice_plan plan = {0};
     ONNXD_TRY(make_plan(compute->node, spec, &input->shape, &plan));
     ONNXD_TRY(onnxd_op_check_output(compute, 0, &plan.shape));
     if (onnxd_tensor_view_count(output) == 0)

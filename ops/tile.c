@@ -61,7 +61,7 @@ static onnxd_status *infer(onnxd_infer *infer)
     bool is_legacy = infer->opset < 6;
     if (!onnxd_infer_known(infer, 1, &tiles) || (is_legacy && !onnxd_infer_known(infer, 2, &axis)))
         return NULL;
-    int64_t repeats[ONNXD_MAX_RANK];
+    int64_t repeats[ONNXD_MAX_RANK] = {0};
     ONNXD_TRY(read_repeats(infer->node, &tiles, is_legacy ? &axis : NULL, input->rank, repeats));
     for (int32_t i = 0; i < input->rank; i++) {
         if (repeats[i] == 1)
@@ -81,7 +81,7 @@ static onnxd_status *compute(const onnxd_compute *compute)
 {
     const onnxd_tensor_view *input = &compute->inputs[0], *output = &compute->outputs[0];
     int32_t rank = input->shape.rank;
-    int64_t repeats[ONNXD_MAX_RANK], natural[ONNXD_MAX_RANK], out_natural[ONNXD_MAX_RANK];
+    int64_t repeats[ONNXD_MAX_RANK] = {0}, natural[ONNXD_MAX_RANK], out_natural[ONNXD_MAX_RANK];
     ONNXD_TRY(read_repeats(compute->node, &compute->inputs[1],
                            compute->opset < 6 ? &compute->inputs[2] : NULL, rank, repeats));
     if (onnxd_tensor_view_count(output) == 0)
@@ -96,11 +96,12 @@ static onnxd_status *compute(const onnxd_compute *compute)
     onnxd_strides_of(&input->shape, natural);
     onnxd_strides_of(&shape, out_natural);
     for (int32_t i = 0; i < rank; i++) {
-        dims[2 * i] = repeats[i];
-        dims[2 * i + 1] = input->shape.dims[i];
-        strides[0][2 * i] = out_natural[i] * input->shape.dims[i];
-        strides[0][2 * i + 1] = out_natural[i];
-        strides[1][2 * i + 1] = natural[i];
+        const size_t repeat = 2 * (size_t)i, extent = repeat + 1;
+        dims[repeat] = repeats[i];
+        dims[extent] = input->shape.dims[i];
+        strides[0][repeat] = out_natural[i] * input->shape.dims[i];
+        strides[0][extent] = out_natural[i];
+        strides[1][extent] = natural[i];
     }
     onnxd_loop loop;
     onnxd_loop_init(&loop, 2 * rank, dims, 2, (const int64_t(*)[ONNXD_LOOP_MAX_RANK])strides);

@@ -95,8 +95,8 @@ static void hide(onnxd_cpu_runtime *runtime, onnxd_cpu_kernel *kernel)
 static onnxd_cpu_kernel *evict_locked(onnxd_cpu_runtime *runtime, size_t capacity)
 {
     onnxd_cpu_kernel *evicted = NULL;
-    while (runtime->unused_count > capacity) {
-        onnxd_cpu_kernel *kernel = runtime->oldest;
+    onnxd_cpu_kernel *kernel;
+    while (runtime->unused_count > capacity && (kernel = runtime->oldest) != NULL) {
         unused_remove(runtime, kernel);
         hide(runtime, kernel);
         kernel->older = evicted;

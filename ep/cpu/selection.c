@@ -21,8 +21,8 @@ const onnxd_cpu_implementation *onnxd_cpu_next(const onnxd_cpu_case *c,
     bool is_behind = after == NULL;
     for (size_t i = 0; i < ONNXD_COUNT(entries); i++) {
         const onnxd_cpu_entry *entry = &entries[i];
-        bool is_meant = entry->op_type == NULL ||
-                        (c->def->domain[0] == '\0' && strcmp(entry->op_type, c->def->op_type) == 0);
+        bool is_meant = entry->op_type == NULL || (c->def != NULL && c->def->domain[0] == '\0' &&
+                                                   strcmp(entry->op_type, c->def->op_type) == 0);
         if (!is_meant)
             continue;
         if (is_behind && entry->implementation->takes(c))
