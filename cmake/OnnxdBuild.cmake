@@ -78,5 +78,5 @@ function(onnxd_add_unit_test name)
   # Criterion overlooks the exit status of a test process, through which sanitizers report leaks and
   # races, but not an abort.
   set_tests_properties(${name} PROPERTIES LABELS "unit;${arg_LABELS}" TIMEOUT 300
-    ENVIRONMENT "ASAN_OPTIONS=abort_on_error=1;TSAN_OPTIONS=halt_on_error=1 abort_on_error=1")
+    ENVIRONMENT "ASAN_OPTIONS=abort_on_error=1;TSAN_OPTIONS=halt_on_error=1 abort_on_error=1 suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
 endfunction()
