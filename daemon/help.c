@@ -33,7 +33,7 @@ static void write_entry(onnxd_strbuf *out, const char *left, const char *right)
     onnxd_strbuf_puts(out, "\n");
 }
 
-static const char *placeholder(const onnxd_option *option)
+static const char *value_name(const onnxd_option *option)
 {
     switch (option->kind) {
     case ONNXD_OPTION_BOOL:
@@ -60,7 +60,7 @@ static void write_flag(onnxd_strbuf *out, const onnxd_option *option)
     char right[1024];
     char environment[ONNXD_OPTION_ENVIRONMENT];
     char expected[ONNXD_OPTION_EXPECTED];
-    snprintf(left, sizeof(left), "%s%s", option->flag, placeholder(option));
+    snprintf(left, sizeof(left), "%s%s", option->flag, value_name(option));
     snprintf(right, sizeof(right), "%s (%s; default %s; key %s; variable %s)", option->help,
              onnxd_option_expected(option, expected),
              option->default_text[0] != '\0' ? option->default_text : "empty", option->key,
