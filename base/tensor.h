@@ -30,10 +30,26 @@ static inline bool onnxd_device_id_equal(onnxd_device_id a, onnxd_device_id b)
     return a.type == b.type && a.index == b.index;
 }
 
-/* Type and shape of a value, without data. dtype UNDEFINED marks an absent optional value. */
+/* What a value holds. */
+typedef enum onnxd_value_kind {
+    ONNXD_VALUE_TENSOR = 0,
+    ONNXD_VALUE_SEQUENCE,          /* of tensors */
+    ONNXD_VALUE_OPTIONAL,          /* a tensor or nothing */
+    ONNXD_VALUE_OPTIONAL_SEQUENCE, /* a sequence of tensors or nothing */
+    ONNXD_VALUE_MAP,               /* from int64 or string to scalars */
+    ONNXD_VALUE_SEQUENCE_OF_MAPS,
+    ONNXD_VALUE_SPARSE_TENSOR
+} onnxd_value_kind;
+/* Sets of kinds: bit n is kind n. */
+#define ONNXD_KIND(id) ((uint8_t)(1u << ONNXD_VALUE_##id))
+
+/* Type and shape of a value, without data. dtype UNDEFINED marks an absent optional value. Of
+ * sequences and optionals dtype and shape are those that every element has, of maps those of the
+ * values. */
 typedef struct onnxd_tensor_type {
     onnxd_dtype dtype;
     onnxd_shape shape;
+    onnxd_value_kind kind;
 } onnxd_tensor_type;
 
 /*

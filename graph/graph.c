@@ -146,7 +146,7 @@ onnxd_status *onnxd_graph_add_value(onnxd_graph *graph, const char *name, onnxd_
 {
     if (name == NULL || name[0] == '\0')
         return onnxd_error(ONNXD_INVALID_ARGUMENT, "a value must have a name");
-    onnxd_value value = {.kind = ONNXD_VALUE_TENSOR, .producer = ONNXD_NONE};
+    onnxd_value value = {.producer = ONNXD_NONE};
     value.type.shape = onnxd_shape_unknown();
     ONNXD_TRY(copy_text(graph, name, &value.name));
     void *array = graph->values;
@@ -289,7 +289,7 @@ void onnxd_graph_set_constant(onnxd_graph *graph, onnxd_value_id value, onnxd_te
     onnxd_value *target = &graph->values[value];
     onnxd_tensor *previous = target->constant;
     target->constant = onnxd_tensor_retain(tensor);
-    target->kind = ONNXD_VALUE_TENSOR;
+    target->type.kind = ONNXD_VALUE_TENSOR;
     target->type.dtype = tensor->dtype;
     target->type.shape = tensor->shape;
     target->producer = ONNXD_NONE;

@@ -72,18 +72,8 @@ typedef struct onnxd_attribute {
     } value; /* kinds 11 to 14 carry no value: operators that need them are refused */
 } onnxd_attribute;
 
-/* What a value holds. Only tensors can be inputs of kernels; the others are refused by name. */
-typedef enum onnxd_value_kind {
-    ONNXD_VALUE_TENSOR,
-    ONNXD_VALUE_SEQUENCE,
-    ONNXD_VALUE_OPTIONAL,
-    ONNXD_VALUE_MAP,
-    ONNXD_VALUE_SPARSE_TENSOR
-} onnxd_value_kind;
-
 typedef struct onnxd_value {
-    const char *name; /* unique in its graph; "" never occurs */
-    onnxd_value_kind kind;
+    const char *name;       /* unique in its graph; "" never occurs */
     onnxd_tensor_type type; /* dtype UNDEFINED until inferred */
     onnxd_node_id producer; /* ONNXD_NONE: graph input, constant, or outer-scope value */
     onnxd_tensor *constant; /* NULL unless known at load; the graph holds a reference */
@@ -102,6 +92,9 @@ typedef struct onnxd_node {
     onnxd_value_id *outputs;
     onnxd_attribute *attributes;
     uint32_t input_count, output_count, attribute_count;
+    /* The last inputs are values that the node's subgraphs use from around them, each once. They
+     * are counted in input_count; no formal of the operator describes them. */
+    uint32_t capture_count;
     bool is_removed; /* set by passes; onnxd_graph_compact() drops the node */
 } onnxd_node;
 
@@ -109,6 +102,13 @@ typedef struct onnxd_opset_import {
     const char *domain; /* normalised */
     int64_t version;
 } onnxd_opset_import;
+
+/* A value of the enclosing graph that a subgraph uses: what the subgraph calls `value` is input
+ * `input` of the node that owns it. */
+typedef struct onnxd_capture {
+    onnxd_value_id value;
+    uint32_t input;
+} onnxd_capture;
 
 /* A file beside the model's from which tensors were read. */
 typedef struct onnxd_external_file {
@@ -136,7 +136,9 @@ struct onnxd_graph {
     uint64_t folded_bytes, folding_work;
     onnxd_external_file *external_files; /* of the model, subgraphs included; empty in subgraphs */
     uint32_t external_file_count, external_file_capacity;
-    onnxd_graph *parent; /* the enclosing graph of a subgraph, else NULL */
+    onnxd_graph *parent;     /* the enclosing graph of a subgraph, else NULL */
+    onnxd_capture *captures; /* of a subgraph */
+    uint32_t capture_count;
 };
 
 /* An empty graph whose arena never passes max_bytes. */

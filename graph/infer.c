@@ -38,7 +38,7 @@ static onnxd_status *merge(onnxd_value *value, const onnxd_tensor_type *inferred
     onnxd_tensor_type *declared = &value->type;
     if (inferred->dtype == ONNXD_UNDEFINED)
         return NULL;
-    if (value->kind != ONNXD_VALUE_TENSOR ||
+    if (value->type.kind != ONNXD_VALUE_TENSOR ||
         (declared->dtype != ONNXD_UNDEFINED && declared->dtype != inferred->dtype))
         return contradiction(value, inferred);
     onnxd_shape merged = inferred->shape;
@@ -97,7 +97,7 @@ static bool gather_inputs(const onnxd_graph *graph, const onnxd_node *node, scra
         if (node->inputs[i] == ONNXD_NONE)
             continue;
         const onnxd_value *value = &graph->values[node->inputs[i]];
-        if (value->type.dtype == ONNXD_UNDEFINED || value->kind != ONNXD_VALUE_TENSOR)
+        if (value->type.dtype == ONNXD_UNDEFINED || value->type.kind != ONNXD_VALUE_TENSOR)
             return false;
         s->inputs[i] = value->type;
         s->constants[i] = value->constant;

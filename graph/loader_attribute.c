@@ -266,33 +266,68 @@ static onnxd_status *read_tensor_type(onnxd_scope *scope, const Onnx__TypeProto_
     return NULL;
 }
 
+/* The value type of a map, whose keys each operator checks for itself. */
+static onnxd_status *read_map_type(onnxd_scope *scope, const Onnx__TypeProto__Map *proto,
+                                   onnxd_tensor_type *out_type)
+{
+    if (proto->value_type == NULL ||
+        proto->value_type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
+        return onnxd_error(ONNXD_UNIMPLEMENTED, "maps to other values than tensors");
+    return read_tensor_type(scope, proto->value_type->tensor_type, out_type);
+}
+
+/* What a sequence or an optional holds: `whole` when it is a tensor. */
+static onnxd_status *read_element_type(onnxd_scope *scope, const Onnx__TypeProto *element,
+                                       onnxd_value_kind whole, onnxd_tensor_type *out_type)
+{
+    if (element == NULL)
+        return onnxd_error(ONNXD_INVALID_ARGUMENT, "the type of the elements is missing");
+    out_type->kind = whole;
+    if (element->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
+        return read_tensor_type(scope, element->tensor_type, out_type);
+    if (whole == ONNXD_VALUE_SEQUENCE && element->value_case == ONNX__TYPE_PROTO__VALUE_MAP_TYPE) {
+        out_type->kind = ONNXD_VALUE_SEQUENCE_OF_MAPS;
+        return read_map_type(scope, element->map_type, out_type);
+    }
+    if (whole == ONNXD_VALUE_OPTIONAL &&
+        element->value_case == ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE) {
+        const Onnx__TypeProto *inner = element->sequence_type->elem_type;
+        out_type->kind = ONNXD_VALUE_OPTIONAL_SEQUENCE;
+        if (inner != NULL && inner->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
+            return read_tensor_type(scope, inner->tensor_type, out_type);
+    }
+    return onnxd_error(ONNXD_UNIMPLEMENTED,
+                       "sequences and optionals of anything but tensors, sequences of maps aside");
+}
+
 onnxd_status *onnxd_loader_type(onnxd_scope *scope, const Onnx__TypeProto *proto,
-                                onnxd_value_kind *out_kind, onnxd_tensor_type *out_type)
+                                onnxd_tensor_type *out_type)
 {
     onnxd_tensor_type type = {.dtype = ONNXD_UNDEFINED, .shape = onnxd_shape_unknown()};
-    onnxd_value_kind kind = ONNXD_VALUE_TENSOR;
     switch (proto->value_case) {
     case ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE:
         ONNXD_TRY(read_tensor_type(scope, proto->tensor_type, &type));
         break;
     case ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE:
-        kind = ONNXD_VALUE_SEQUENCE;
-        break;
-    case ONNX__TYPE_PROTO__VALUE_MAP_TYPE:
-        kind = ONNXD_VALUE_MAP;
-        break;
-    case ONNX__TYPE_PROTO__VALUE_SPARSE_TENSOR_TYPE:
-        kind = ONNXD_VALUE_SPARSE_TENSOR;
+        ONNXD_TRY(
+            read_element_type(scope, proto->sequence_type->elem_type, ONNXD_VALUE_SEQUENCE, &type));
         break;
     case ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE:
-        kind = ONNXD_VALUE_OPTIONAL;
+        ONNXD_TRY(
+            read_element_type(scope, proto->optional_type->elem_type, ONNXD_VALUE_OPTIONAL, &type));
+        break;
+    case ONNX__TYPE_PROTO__VALUE_MAP_TYPE:
+        type.kind = ONNXD_VALUE_MAP;
+        ONNXD_TRY(read_map_type(scope, proto->map_type, &type));
+        break;
+    case ONNX__TYPE_PROTO__VALUE_SPARSE_TENSOR_TYPE:
+        type.kind = ONNXD_VALUE_SPARSE_TENSOR;
         break;
     case ONNX__TYPE_PROTO__VALUE_OPAQUE_TYPE:
         return onnxd_error(ONNXD_UNIMPLEMENTED, "opaque types are not supported");
     default:
         return onnxd_error(ONNXD_INVALID_ARGUMENT, "the type is empty");
     }
-    *out_kind = kind;
     *out_type = type;
     return NULL;
 }

@@ -57,18 +57,16 @@ static onnxd_status *read_type(onnxd_scope *scope, const Onnx__ValueInfoProto *p
 {
     if (proto->type == NULL)
         return NULL;
-    onnxd_value_kind kind;
     onnxd_tensor_type type;
-    onnxd_status *status = onnxd_loader_type(scope, proto->type, &kind, &type);
+    onnxd_status *status = onnxd_loader_type(scope, proto->type, &type);
     onnxd_value *target = &scope->graph->values[value];
     if (status == NULL && target->constant != NULL) {
-        bool fits = kind == ONNXD_VALUE_TENSOR && type.dtype == target->type.dtype &&
+        bool fits = type.kind == ONNXD_VALUE_TENSOR && type.dtype == target->type.dtype &&
                     onnxd_shape_admits(&type.shape, &target->type.shape);
         if (!fits)
             status = onnxd_error(ONNXD_INVALID_ARGUMENT,
                                  "its declared type is not that of its initializer");
     } else if (status == NULL) {
-        target->kind = kind;
         target->type = type;
     }
     char text[ONNXD_NAME_TEXT];
@@ -96,7 +94,7 @@ static onnxd_status *set_initializer(onnxd_scope *scope, const char *name, onnxd
     if (!is_input)
         ONNXD_TRY(define(scope, name, "initializer", &value));
     const onnxd_value *declared = &scope->graph->values[value];
-    if (declared->kind != ONNXD_VALUE_TENSOR ||
+    if (declared->type.kind != ONNXD_VALUE_TENSOR ||
         (declared->type.dtype != ONNXD_UNDEFINED && declared->type.dtype != tensor->dtype) ||
         !onnxd_shape_admits(&declared->type.shape, &tensor->shape))
         return onnxd_error(ONNXD_INVALID_ARGUMENT, "its type is not that of the input of its name");
@@ -183,7 +181,7 @@ static onnxd_status *set_signature_inputs(onnxd_scope *scope, const Onnx__GraphP
         char text[ONNXD_NAME_TEXT];
         if (value->constant != NULL)
             continue;
-        if (scope->parent == NULL && value->kind == ONNXD_VALUE_TENSOR &&
+        if (scope->parent == NULL && value->type.kind == ONNXD_VALUE_TENSOR &&
             value->type.dtype == ONNXD_UNDEFINED)
             status = onnxd_error(ONNXD_INVALID_ARGUMENT, "graph input '%s' has no type",
                                  onnxd_name_text(value->name, text, sizeof(text)));

@@ -78,7 +78,6 @@ typedef struct onnxd_scope {
 } onnxd_scope;
 
 ONNXD_NODISCARD onnxd_status *onnxd_loader_type(onnxd_scope *scope, const Onnx__TypeProto *proto,
-                                                onnxd_value_kind *out_kind,
                                                 onnxd_tensor_type *out_type);
 /* Appends the attributes to `node`, whose array has room for them, with payloads in the scope's
  * graph. After a failure the caller releases those that were appended. */

@@ -106,8 +106,8 @@ onnxd_status *onnxd_op_resolve(const onnxd_op_registry *registry, onnxd_graph *g
     const onnxd_op_def *def = onnxd_op_find(registry, node->domain, node->op_type, node->opset);
     if (def == NULL)
         return onnxd_op_missing(registry, node->domain, node->op_type, node->opset);
-    ONNXD_TRY(check_side(node, "input", node->input_count, def->min_inputs, def->max_inputs,
-                         node->inputs, def->inputs));
+    ONNXD_TRY(check_side(node, "input", node->input_count - node->capture_count, def->min_inputs,
+                         def->max_inputs, node->inputs, def->inputs));
     ONNXD_TRY(check_side(node, "output", node->output_count, def->min_outputs, def->max_outputs,
                          node->outputs, def->outputs));
     const void *params = NULL;
@@ -134,6 +134,25 @@ static const char *set_text(onnxd_dtype_set set, char *buffer, size_t capacity)
     return buffer;
 }
 
+static const char *kind_name(onnxd_value_kind kind)
+{
+    static const char *const names[] = {
+        "tensor", "sequence",         "optional",     "optional sequence",
+        "map",    "sequence of maps", "sparse tensor"};
+    return (size_t)kind < ONNXD_COUNT(names) ? names[kind] : "invalid";
+}
+
+static onnxd_status *check_kind(const onnxd_op_formal *formal, const onnxd_node *node,
+                                uint32_t index, onnxd_value_kind kind)
+{
+    const unsigned allowed = formal->kinds == 0 ? ONNXD_KIND(TENSOR) : formal->kinds;
+    if (((allowed >> kind) & 1) != 0)
+        return NULL;
+    char label[ONNXD_NODE_LABEL];
+    return onnxd_error(ONNXD_INVALID_ARGUMENT, "%s: input %u is a %s, which is not allowed there",
+                       onnxd_node_label(NULL, node, label, sizeof(label)), index, kind_name(kind));
+}
+
 onnxd_status *onnxd_op_check_types(const onnxd_op_def *def, const onnxd_node *node,
                                    const onnxd_tensor_type *inputs, uint32_t input_count)
 {
@@ -146,6 +165,7 @@ onnxd_status *onnxd_op_check_types(const onnxd_op_def *def, const onnxd_node *no
         if (dtype == ONNXD_UNDEFINED)
             continue;
         const onnxd_op_formal *formal = formal_at(def->inputs, def->max_inputs, i);
+        ONNXD_TRY(check_kind(formal, node, i, inputs[i].kind));
         if ((formal->types & ((onnxd_dtype_set)1u << dtype)) == 0) {
             char allowed[512];
             return onnxd_error(ONNXD_INVALID_ARGUMENT, "%s: input %u has type %s, allowed are %s",
@@ -195,7 +215,7 @@ onnxd_status *onnxd_op_infer(const onnxd_node *node, const onnxd_tensor_type *in
         return onnxd_error(ONNXD_NO_EP_FOR_OP, "%s has no known operator",
                            onnxd_node_label(NULL, node, label, sizeof(label)));
     }
-    ONNXD_TRY(onnxd_op_check_types(def, node, inputs, node->input_count));
+    ONNXD_TRY(onnxd_op_check_types(def, node, inputs, node->input_count - node->capture_count));
     for (uint32_t i = 0; i < node->output_count; i++)
         outputs[i] = (onnxd_tensor_type){.shape = onnxd_shape_unknown()};
     onnxd_infer infer = {

@@ -7,6 +7,8 @@
  *   resolve: find(domain, op_type, opset) ─► parse(attributes) ─► node->params
  *   infer:   types (and known values) of the inputs ─► types of the outputs
  *   compute: host views in ─► host views out
+ *   run:     values in ─► values out, for operators whose results compute() cannot be given room
+ *            for in advance: shapes that depend on data, sequences, subgraphs
  */
 #ifndef ONNXD_GRAPH_OP_H
 #define ONNXD_GRAPH_OP_H
@@ -17,6 +19,7 @@
 
 #include "base/arena.h"
 #include "base/tensor.h"
+#include "graph/datum.h"
 #include "graph/graph.h"
 
 /* The newest ai.onnx opset and IR version this build knows. Newer models are refused by number,
@@ -31,6 +34,7 @@ typedef struct onnxd_op_formal {
     onnxd_dtype_set types;
     uint8_t type_variable; /* formals with equal non-zero numbers must have one type: T1 = 1, ... */
     bool is_optional;
+    uint8_t kinds; /* ONNXD_KIND bits of what it may be; 0: a tensor */
 } onnxd_op_formal;
 
 #define ONNXD_OP_MAX_FORMALS 8
@@ -64,6 +68,36 @@ typedef struct onnxd_compute {
     onnxd_string_arena *strings;
 } onnxd_compute;
 
+/* What an operator that makes its own outputs may use. Given by the executor. */
+typedef struct onnxd_run_env onnxd_run_env;
+struct onnxd_run_env {
+    /* A tensor with room for its elements, not zeroed, counted against the run's memory. Errors:
+     * PAYLOAD_TOO_LARGE beyond the limit for one tensor, OUT_OF_MEMORY. */
+    onnxd_status *(*allocate)(const onnxd_run_env *env, onnxd_dtype dtype, const onnxd_shape *shape,
+                              onnxd_tensor **out_tensor);
+    /* Runs a subgraph of the node. `inputs` are those the subgraph lists, borrowed; what it
+     * captures comes from the node's own inputs, `node_inputs`. Each entry of `outputs`, as many as
+     * the subgraph lists, becomes a reference of the caller's. */
+    onnxd_status *(*run_subgraph)(const onnxd_run_env *env, const onnxd_graph *subgraph,
+                                  onnxd_datum *const *node_inputs, onnxd_datum *const *inputs,
+                                  onnxd_datum **outputs);
+    /* CANCELLED when the request is, or DEADLINE_EXCEEDED; for loops to ask now and then. */
+    onnxd_status *(*check)(const onnxd_run_env *env);
+};
+
+/* Context of such an operator. Inputs are borrowed, NULL where absent; tensors are contiguous and
+ * on the host. Each present output receives a reference; after a failure the caller releases those
+ * that were set. Outputs may be inputs, retained. */
+typedef struct onnxd_dynamic {
+    const onnxd_node *node;
+    const void *params;
+    int64_t opset;
+    uint32_t input_count, output_count; /* captures included */
+    onnxd_datum *const *inputs;
+    onnxd_datum **outputs; /* preset to NULL */
+    const onnxd_run_env *env;
+} onnxd_dynamic;
+
 struct onnxd_op_def {
     const char *domain; /* "" is ai.onnx */
     const char *op_type;
@@ -96,6 +130,11 @@ struct onnxd_op_def {
      * workspace_bytes: NULL means none. */
     size_t (*workspace_bytes)(const onnxd_compute *compute);
     onnxd_status *(*compute)(const onnxd_compute *compute);
+
+    /* In place of compute(), for operators whose output shapes follow from data or whose inputs or
+     * outputs are not all tensors. infer() then leaves unknown what it cannot tell. Everything that
+     * depends on such an output is run node by node on the host. */
+    onnxd_status *(*run)(onnxd_dynamic *dynamic);
 
     /* Output 0 has the same bytes in the same order as input 0 (Reshape, Identity, ...): the
      * executor may let both share memory instead of copying, where the node has no other output. */

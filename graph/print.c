@@ -42,11 +42,13 @@ void onnxd_print_type(const onnxd_graph *graph, const onnxd_tensor_type *type, o
 
 static void print_value_type(const onnxd_graph *graph, const onnxd_value *value, onnxd_strbuf *out)
 {
-    static const char *const kinds[] = {"tensor", "sequence", "optional", "map", "sparse_tensor"};
-    if (value->kind == ONNXD_VALUE_TENSOR)
+    static const char *const kinds[] = {
+        "tensor", "sequence",         "optional",     "optional_sequence",
+        "map",    "sequence_of_maps", "sparse_tensor"};
+    if (value->type.kind == ONNXD_VALUE_TENSOR)
         onnxd_print_type(graph, &value->type, out);
     else
-        onnxd_strbuf_puts(out, kinds[value->kind]);
+        onnxd_strbuf_puts(out, kinds[value->type.kind]);
 }
 
 static void print_float(double value, bool is_double, onnxd_strbuf *out)

@@ -62,7 +62,7 @@ static onnxd_status *gather(specializer *s, const onnxd_node *node, bool *out_al
         if (input == ONNXD_NONE)
             continue;
         const onnxd_value *value = &s->graph->values[input];
-        if (value->kind != ONNXD_VALUE_TENSOR || s->types[input].dtype == ONNXD_UNDEFINED)
+        if (value->type.kind != ONNXD_VALUE_TENSOR || s->types[input].dtype == ONNXD_UNDEFINED)
             return onnxd_error(ONNXD_UNIMPLEMENTED, "the type of input %u is not known", i);
         s->input_types[i] = s->types[input];
         s->input_values[i] = value_of(s, input);

@@ -91,7 +91,7 @@ static onnxd_status *make_port(const onnxd_graph *graph, onnxd_value_id id, cons
                                onnxd_model_port *out_port)
 {
     const onnxd_value *value = &graph->values[id];
-    if (value->kind != ONNXD_VALUE_TENSOR)
+    if (value->type.kind != ONNXD_VALUE_TENSOR)
         return onnxd_error(ONNXD_UNIMPLEMENTED, "%s '%s' is not a tensor", what, value->name);
     if (value->type.dtype == ONNXD_UNDEFINED)
         return onnxd_error(ONNXD_INVALID_ARGUMENT, "%s '%s' has no type", what, value->name);

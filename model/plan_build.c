@@ -17,7 +17,7 @@ static onnxd_status *take_inputs(onnxd_plan_builder *b, const onnxd_tensor_view 
             return onnxd_error(ONNXD_INVALID_ARGUMENT,
                                "input '%s' for model '%s' is not contiguous",
                                b->model->inputs[i].name, b->model->name);
-        b->types[value] = (onnxd_tensor_type){input->dtype, input->shape};
+        b->types[value] = (onnxd_tensor_type){.dtype = input->dtype, .shape = input->shape};
         b->input_of[value] = i;
         b->plan->input_types[i] = b->types[value];
     }

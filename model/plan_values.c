@@ -74,7 +74,7 @@ onnxd_status *onnxd_builder_bytes(const onnxd_plan_builder *b, onnxd_value_id va
     const char *name = b->graph->values[value].name;
     char shape[ONNXD_SHAPE_TEXT];
     size_t count, bytes;
-    if (b->graph->values[value].kind != ONNXD_VALUE_TENSOR || type->dtype == ONNXD_UNDEFINED ||
+    if (b->graph->values[value].type.kind != ONNXD_VALUE_TENSOR || type->dtype == ONNXD_UNDEFINED ||
         !onnxd_shape_is_static(&type->shape))
         return onnxd_error(ONNXD_UNIMPLEMENTED,
                            "value '%s': its type is not known before the model runs", name);

@@ -39,7 +39,7 @@ static bool hands_on(const onnxd_graph *graph, const onnxd_node *node)
         node->output_count == 0 || node->inputs[0] == ONNXD_NONE || node->outputs[0] == ONNXD_NONE)
         return false;
     if (strcmp(node->op_type, "Identity") == 0)
-        return graph->values[node->inputs[0]].kind == ONNXD_VALUE_TENSOR;
+        return graph->values[node->inputs[0]].type.kind == ONNXD_VALUE_TENSOR;
     return strcmp(node->op_type, "Dropout") == 0 && is_inference_dropout(graph, node);
 }
 

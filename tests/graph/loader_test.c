@@ -360,10 +360,13 @@ Test(loader, types)
     wire_value_info(&w, GRAPH_INPUT, "a", 10, 4, dims);
     wire_begin(&w, GRAPH_INPUT);
     wire_text(&w, 1, "list");
-    wire_begin(&w, 2);
-    wire_text(&w, 4, "opaque");
-    wire_end(&w);
-    wire_end(&w);
+    wire_begin(&w, 2); /* TypeProto */
+    wire_begin(&w, 4); /* Sequence */
+    wire_begin(&w, 1); /* TypeProto of the elements */
+    wire_begin(&w, 1); /* Tensor */
+    wire_int(&w, 1, 7);
+    for (int depth = 0; depth < 5; depth++)
+        wire_end(&w);
     wire_model_end(&w);
     onnxd_graph *graph = load_good(&w);
     expect_graph(graph, "graph \"g\" ir 8 opset ai.onnx 13\n"

@@ -156,7 +156,7 @@ static void try_case(onnxd_ep *ep, const onnxd_op_def *def, int64_t opset, onnxd
         /* Types that the library refuses come from no executor, but must not trip a provider. */
         if (!infer_node(&node))
             for (uint32_t i = 0; i < node.query.output_count; i++)
-                node.outputs[i] = (onnxd_tensor_type){ONNXD_UNDEFINED, onnxd_shape_unknown()};
+                node.outputs[i] = (onnxd_tensor_type){.shape = onnxd_shape_unknown()};
         compare(ep, &node, count);
     }
     drop_node(&node);

@@ -318,7 +318,7 @@ bool infer_node(one_node *self)
 
 onnxd_tensor_type type_of(onnxd_dtype dtype, int32_t rank, const int64_t *dims)
 {
-    onnxd_tensor_type type = {dtype, onnxd_shape_from(rank, dims)};
+    onnxd_tensor_type type = {.dtype = dtype, .shape = onnxd_shape_from(rank, dims)};
     return type;
 }
 

@@ -127,9 +127,9 @@ static void conv_init(conv *c, int64_t size, onnxd_tensor *weights)
     expect_ok(node_resolve(&c->node));
     c->weights = weights;
     c->constants[1] = weights;
-    c->inputs[0] =
-        (onnxd_tensor_type){ONNXD_FLOAT, onnxd_shape_from(4, (const int64_t[]){1, 16, size, size})};
-    c->inputs[1] = (onnxd_tensor_type){ONNXD_FLOAT, weights->shape};
+    c->inputs[0] = (onnxd_tensor_type){
+        .dtype = ONNXD_FLOAT, .shape = onnxd_shape_from(4, (const int64_t[]){1, 16, size, size})};
+    c->inputs[1] = (onnxd_tensor_type){.dtype = ONNXD_FLOAT, .shape = weights->shape};
     expect_ok(onnxd_op_infer(c->node.node, c->inputs, (const onnxd_tensor *const *)c->constants,
                              &c->output));
     c->query = (onnxd_op_query){.node = c->node.node,

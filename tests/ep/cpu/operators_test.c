@@ -155,7 +155,7 @@ static onnxd_shape infer_shape(test_node *t, const onnxd_shape *shapes, uint32_t
 {
     onnxd_tensor_type inputs[MAX_OPERANDS] = {0}, output = {0};
     for (uint32_t i = 0; i < count; i++)
-        inputs[i] = (onnxd_tensor_type){ONNXD_FLOAT, shapes[i]};
+        inputs[i] = (onnxd_tensor_type){.dtype = ONNXD_FLOAT, .shape = shapes[i]};
     expect_ok(node_resolve(t));
     expect_ok(onnxd_op_infer(t->node, inputs, NULL, &output));
     cr_expect_eq(output.dtype, ONNXD_FLOAT);
@@ -233,8 +233,9 @@ Test(operators, windows_survive_the_largest_attributes)
             int64_t kernel = mask & 1 ? large : 1, stride = mask & 2 ? large : 1;
             int64_t dilation = mask & 4 ? large : 1, pad = mask & 8 ? large : 0;
             int64_t in = mask & 16 ? INT64_MAX : 4;
-            onnxd_tensor_type inputs[2] = {{ONNXD_FLOAT, onnxd_shape_from(3, DIMS(1, 1, in))},
-                                           {ONNXD_FLOAT, onnxd_shape_from(3, DIMS(1, 1, kernel))}};
+            onnxd_tensor_type inputs[2] = {
+                {.dtype = ONNXD_FLOAT, .shape = onnxd_shape_from(3, DIMS(1, 1, in))},
+                {.dtype = ONNXD_FLOAT, .shape = onnxd_shape_from(3, DIMS(1, 1, kernel))}};
             onnxd_tensor_type output = {0};
             test_node t;
             node_init(&t, types[type], 22, type == 0 ? 2 : 1, 1);
@@ -257,8 +258,9 @@ Test(operators, conv_refuses_ranks_that_disagree)
     for (int32_t input = 0; input <= 8; input++) {
         for (int32_t weights = 0; weights <= 8; weights++) {
             for (size_t spatial = 1; spatial <= 3; spatial++) {
-                onnxd_tensor_type inputs[2] = {{ONNXD_FLOAT, onnxd_shape_of_rank(input)},
-                                               {ONNXD_FLOAT, onnxd_shape_of_rank(weights)}};
+                onnxd_tensor_type inputs[2] = {
+                    {.dtype = ONNXD_FLOAT, .shape = onnxd_shape_of_rank(input)},
+                    {.dtype = ONNXD_FLOAT, .shape = onnxd_shape_of_rank(weights)}};
                 onnxd_tensor_type output = {0};
                 test_node t;
                 node_init(&t, "Conv", 11, 2, 1);
@@ -285,7 +287,8 @@ Test(operators, unary_operators_check_ranks)
                  {"GlobalAveragePool", 2, 8}, {"MaxPool", 4, 4}, {"AveragePool", 4, 4}};
     for (size_t i = 0; i < ONNXD_COUNT(cases); i++) {
         for (int32_t rank = 0; rank <= 8; rank++) {
-            onnxd_tensor_type input = {ONNXD_FLOAT, onnxd_shape_of_rank(rank)}, output = {0};
+            onnxd_tensor_type input = {.dtype = ONNXD_FLOAT, .shape = onnxd_shape_of_rank(rank)},
+                              output = {0};
             test_node t;
             for (int32_t d = 0; d < rank; d++)
                 input.shape.dims[d] = 3;
@@ -338,7 +341,8 @@ Test(operators, batch_normalization_trains_from_opset_14_only)
 
     onnxd_tensor_type inputs[5], outputs[3] = {{0}};
     for (int i = 0; i < 5; i++)
-        inputs[i] = (onnxd_tensor_type){ONNXD_FLOAT, onnxd_shape_from(1, DIMS(2))};
+        inputs[i] =
+            (onnxd_tensor_type){.dtype = ONNXD_FLOAT, .shape = onnxd_shape_from(1, DIMS(2))};
     inputs[0].shape = onnxd_shape_from(2, DIMS(4, 2));
     node_init(&t, "BatchNormalization", 9, 5, 2);
     expect_ok(node_resolve(&t));
@@ -380,8 +384,9 @@ Test(operators, operands_that_do_not_fit_are_refused)
         onnxd_tensor_type inputs[5], output = {0};
         test_node t;
         for (uint32_t k = 0; k < cases[i].inputs; k++)
-            inputs[k] = (onnxd_tensor_type){ONNXD_FLOAT,
-                                            onnxd_shape_from(cases[i].ranks[k], cases[i].dims[k])};
+            inputs[k] =
+                (onnxd_tensor_type){.dtype = ONNXD_FLOAT,
+                                    .shape = onnxd_shape_from(cases[i].ranks[k], cases[i].dims[k])};
         node_init(&t, cases[i].op_type, 13, cases[i].inputs, 1);
         expect_ok(node_resolve(&t));
         expect_error(onnxd_op_infer(t.node, inputs, NULL, &output), ONNXD_INVALID_ARGUMENT);

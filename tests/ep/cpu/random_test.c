@@ -101,7 +101,8 @@ static bool is_small(const test_node *t, const test_run *run)
     bool result = true;
     for (uint32_t i = 0; i < t->node->input_count; i++) {
         if (run->inputs[i] != NULL)
-            inputs[i] = (onnxd_tensor_type){run->inputs[i]->dtype, run->inputs[i]->shape};
+            inputs[i] =
+                (onnxd_tensor_type){.dtype = run->inputs[i]->dtype, .shape = run->inputs[i]->shape};
     }
     onnxd_status *status = onnxd_op_infer(t->node, inputs, NULL, outputs);
     for (uint32_t i = 0; status == NULL && i < t->node->output_count; i++) {

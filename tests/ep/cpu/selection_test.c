@@ -56,7 +56,7 @@ Test(selection, costs_of_huge_tensors_are_numbers)
     relu_query_init(&r, 1);
     onnxd_tensor_type types[8];
     for (size_t i = 0; i < ONNXD_COUNT(types); i++)
-        types[i] = (onnxd_tensor_type){ONNXD_FLOAT, onnxd_shape_from(1, huge)};
+        types[i] = (onnxd_tensor_type){.dtype = ONNXD_FLOAT, .shape = onnxd_shape_from(1, huge)};
     r.query.inputs = types;
     r.query.input_count = 4;
     r.query.output_count = 4;
@@ -83,7 +83,7 @@ static void expect_true_claim(onnxd_ep *ep, const char *op_type, const int64_t *
     node_init(&t, op_type, 13, 1, 1);
     node_int(&t, "size", size);
     expect_ok(node_resolve(&t));
-    onnxd_tensor_type type = {ONNXD_FLOAT, onnxd_shape_from(4, dims)};
+    onnxd_tensor_type type = {.dtype = ONNXD_FLOAT, .shape = onnxd_shape_from(4, dims)};
     onnxd_op_query query = {.node = t.node,
                             .opset = 13,
                             .input_count = 1,
@@ -124,7 +124,7 @@ Test(selection, what_was_tried_is_not_made_again)
     expect_ok(node_resolve(&t));
     onnxd_tensor_type types[3];
     for (int i = 0; i < 3; i++)
-        types[i] = (onnxd_tensor_type){ONNXD_FLOAT, onnxd_shape_from(2, dims)};
+        types[i] = (onnxd_tensor_type){.dtype = ONNXD_FLOAT, .shape = onnxd_shape_from(2, dims)};
     onnxd_op_query query = {.node = t.node,
                             .opset = 13,
                             .input_count = 2,

@@ -153,7 +153,8 @@ void relu_query_init(relu_query *r, int64_t count)
 {
     node_init(&r->node, "Relu", 14, 1, 1);
     expect_ok(node_resolve(&r->node));
-    r->input = r->output = (onnxd_tensor_type){ONNXD_FLOAT, onnxd_shape_from(1, &count)};
+    r->input = r->output =
+        (onnxd_tensor_type){.dtype = ONNXD_FLOAT, .shape = onnxd_shape_from(1, &count)};
     r->query = (onnxd_op_query){.node = r->node.node,
                                 .opset = 14,
                                 .input_count = 1,
