@@ -272,7 +272,7 @@ static void pad_rows(pad_writer *writer, const pad_axis *axes, int32_t rank, con
     }
 }
 
-static onnxd_status *compute(const onnxd_compute *compute)
+static onnxd_status *move(const onnxd_compute *compute)
 {
     static const onnxd_rounding unused = {.saturates = true};
     const pad_params *p = compute->params;
@@ -313,17 +313,23 @@ static onnxd_status *compute(const onnxd_compute *compute)
     return NULL;
 }
 
+static onnxd_status *compute(const onnxd_compute *compute)
+{
+    return onnxd_packed_is_used(compute) ? onnxd_packed_compute(compute, move) : move(compute);
+}
+
 #define COMMON(first, last, set)                                                                   \
     .op_type = "Pad", .domain = "", .since = first, .until = last, .min_outputs = 1,               \
-    .max_outputs = 1, .outputs = {{.types = (set) & ~ONNXD_SET_PACKED, .type_variable = 1}},       \
-    .params_bytes = sizeof(pad_params), .parse = parse, .infer = infer, .compute = compute
+    .max_outputs = 1, .outputs = {{.types = set, .type_variable = 1}},                             \
+    .params_bytes = sizeof(pad_params), .parse = parse, .infer = infer,                            \
+    .workspace_bytes = onnxd_packed_workspace_bytes, .compute = compute
 #define DATA(set)                                                                                  \
     {                                                                                              \
-        .types = (set) & ~ONNXD_SET_PACKED, .type_variable = 1                                     \
+        .types = set, .type_variable = 1                                                           \
     }
 #define VALUE_INPUT(set)                                                                           \
     {                                                                                              \
-        .types = (set) & ~ONNXD_SET_PACKED, .type_variable = 1, .is_optional = true                \
+        .types = set, .type_variable = 1, .is_optional = true                                      \
     }
 #define ATTRIBUTE_ROW(first, last)                                                                 \
     {                                                                                              \

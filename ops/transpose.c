@@ -60,7 +60,7 @@ static onnxd_status *infer(onnxd_infer *infer)
     return NULL;
 }
 
-static onnxd_status *compute(const onnxd_compute *compute)
+static onnxd_status *move(const onnxd_compute *compute)
 {
     const transpose_params *p = compute->params;
     const onnxd_tensor_view *input = &compute->inputs[0], *output = &compute->outputs[0];
@@ -74,13 +74,18 @@ static onnxd_status *compute(const onnxd_compute *compute)
     return NULL;
 }
 
+static onnxd_status *compute(const onnxd_compute *compute)
+{
+    return onnxd_packed_is_used(compute) ? onnxd_packed_compute(compute, move) : move(compute);
+}
+
 #define ROW(first, last, set)                                                                      \
     {                                                                                              \
         .op_type = "Transpose", .domain = "", .since = first, .until = last, .min_inputs = 1,      \
         .max_inputs = 1, .min_outputs = 1, .max_outputs = 1,                                       \
-        .inputs = {{.types = (set) & ~ONNXD_SET_PACKED, .type_variable = 1}},                      \
-        .outputs = {{.types = (set) & ~ONNXD_SET_PACKED, .type_variable = 1}},                     \
-        .params_bytes = sizeof(transpose_params), .parse = parse, .infer = infer,                  \
+        .inputs = {{.types = set, .type_variable = 1}},                                            \
+        .outputs = {{.types = set, .type_variable = 1}}, .params_bytes = sizeof(transpose_params), \
+        .parse = parse, .infer = infer, .workspace_bytes = onnxd_packed_workspace_bytes,           \
         .compute = compute                                                                         \
     }
 
