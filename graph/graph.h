@@ -189,5 +189,9 @@ const onnxd_attribute *onnxd_node_attribute(const onnxd_node *node, const char *
 const char *onnxd_node_label(const onnxd_graph *graph, const onnxd_node *node, char *buffer,
                              size_t capacity);
 #define ONNXD_NODE_LABEL 256
+/* "node 'x' (Conv): " before the message of `status`, unless that is NULL or begins so. Consumes
+ * it. */
+onnxd_status *onnxd_node_context(const onnxd_graph *graph, const onnxd_node *node,
+                                 onnxd_status *status);
 
 #endif

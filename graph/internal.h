@@ -7,10 +7,6 @@
 #include "graph/graph.h"
 #include "graph/op.h"
 
-/* "node 'x' (Conv): " before the message of `status`, unless that is NULL or begins so. Consumes
- * it. */
-onnxd_status *onnxd_node_context(const onnxd_graph *graph, const onnxd_node *node,
-                                 onnxd_status *status);
 /* A name from a model, cut to 128 bytes and with control characters escaped, into `buffer`. */
 #define ONNXD_NAME_TEXT 160
 const char *onnxd_name_text(const char *name, char *buffer, size_t capacity);
