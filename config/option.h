@@ -23,7 +23,8 @@
 #define ONNXD_INSPECT 8u
 #define ONNXD_LIST_EPS 16u
 #define ONNXD_HEALTHCHECK 32u
-#define ONNXD_ALL_COMMANDS 63u
+#define ONNXD_LIST_OPERATORS 64u
+#define ONNXD_ALL_COMMANDS 127u
 
 typedef enum onnxd_option_kind {
     ONNXD_OPTION_BOOL,   /* bool */

@@ -74,6 +74,7 @@ static const onnxd_command list_eps = {
 static const onnxd_command list_operators = {
     .name = "list-operators",
     .positionals = "",
+    .options = ONNXD_LIST_OPERATORS,
     .summary = "list the operators that models may use",
     .paragraph = "One line each: domain, operator, and the opsets of the domain that it is known "
                  "in. A model with\nanother operator is refused when it is loaded.",

@@ -22,6 +22,21 @@ static const char *domain_text(const char *domain, char *buffer, size_t capacity
     return domain[0] == '\0' ? "ai.onnx" : onnxd_name_text(domain, buffer, capacity);
 }
 
+/* What it would take to run an operator that is refused by name, or NULL. */
+static const char *refused_needs(const char *domain, const char *op_type)
+{
+    static const struct {
+        const char *domain, *op_type, *needs;
+    } refused[] = {
+#define ONNXD_REFUSED(domain, op_type, needs) {domain, op_type, needs},
+#include "graph/refused.inc"
+    };
+    for (size_t i = 0; i < ONNXD_COUNT(refused); i++)
+        if (strcmp(refused[i].op_type, op_type) == 0 && strcmp(refused[i].domain, domain) == 0)
+            return refused[i].needs;
+    return NULL;
+}
+
 onnxd_status *onnxd_op_missing(const onnxd_op_registry *registry, const char *domain,
                                const char *op_type, int64_t opset)
 {
@@ -43,6 +58,11 @@ onnxd_status *onnxd_op_missing(const onnxd_op_registry *registry, const char *do
             length += (size_t)added;
         }
     }
+    const char *needs = refused_needs(domain, op_type);
+    if (needs != NULL)
+        return onnxd_error(ONNXD_NO_EP_FOR_OP,
+                           "operator '%s' of domain '%s' is not supported, it needs %s", type, home,
+                           needs);
     if (length == 0)
         return onnxd_error(ONNXD_NO_EP_FOR_OP, "operator '%s' of domain '%s' is not known", type,
                            home);

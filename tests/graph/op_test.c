@@ -32,6 +32,9 @@ Test(op, missing_says_why)
                  "'Old' of domain 'ai.onnx' is not known at opset 13, known opsets: 1 to 9");
     expect_error(onnxd_op_missing(&toy_ops, "my", "Thing", 1), ONNXD_NO_EP_FOR_OP,
                  "'Thing' of domain 'my' is not known");
+    expect_error(onnxd_op_missing(&toy_ops, "com.microsoft", "MoE", 1), ONNXD_NO_EP_FOR_OP,
+                 "'MoE' of domain 'com.microsoft' is not supported, it needs a kernel that routes "
+                 "tokens to experts");
 }
 
 Test(op, resolve_checks_counts)
