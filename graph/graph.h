@@ -62,14 +62,16 @@ typedef struct onnxd_attribute {
         float f;
         int64_t i;
         onnxd_text s;
-        const onnxd_tensor *tensor; /* owned by the graph */
+        const onnxd_tensor *tensor; /* owned by the graph; SPARSE_TENSOR too, made dense */
         onnxd_graph *graph;         /* owned by the graph */
+        const onnxd_tensor_type *type;
         const float *floats;
         const int64_t *ints;
         const onnxd_text *strings;
-        const onnxd_tensor *const *tensors;
+        const onnxd_tensor *const *tensors; /* SPARSE_TENSORS too */
         onnxd_graph *const *graphs;
-    } value; /* kinds 11 to 14 carry no value: operators that need them are refused */
+        const onnxd_tensor_type *types;
+    } value;
 } onnxd_attribute;
 
 typedef struct onnxd_value {
@@ -139,6 +141,9 @@ struct onnxd_graph {
     onnxd_graph *parent;     /* the enclosing graph of a subgraph, else NULL */
     onnxd_capture *captures; /* of a subgraph */
     uint32_t capture_count;
+    /* Subgraphs whose nodes have moved into this graph, linked by their own `absorbed`: what the
+     * nodes refer to still lies in their arenas. */
+    onnxd_graph *absorbed;
 };
 
 /* An empty graph whose arena never passes max_bytes. */

@@ -7,17 +7,26 @@
 #include "graph/internal.h"
 #include "graph/passes.h"
 
+static const char *kind_text(const onnxd_tensor_type *type)
+{
+    static const char *const texts[] = {
+        "",        "sequence of ",         "optional ",     "optional sequence of ",
+        "map to ", "sequence of maps to ", "sparse tensor "};
+    return (size_t)type->kind < ONNXD_COUNT(texts) ? texts[type->kind] : "";
+}
+
 static onnxd_status *contradiction(const onnxd_value *value, const onnxd_tensor_type *inferred)
 {
     char name[ONNXD_NAME_TEXT];
     char declared_text[ONNXD_SHAPE_TEXT];
     char inferred_text[ONNXD_SHAPE_TEXT];
-    return onnxd_error(
-        ONNXD_INVALID_ARGUMENT, "value '%s' is declared %s%s, but its node makes %s%s",
-        onnxd_name_text(value->name, name, sizeof(name)), onnxd_dtype_name(value->type.dtype),
-        onnxd_shape_format(&value->type.shape, declared_text, sizeof(declared_text)),
-        onnxd_dtype_name(inferred->dtype),
-        onnxd_shape_format(&inferred->shape, inferred_text, sizeof(inferred_text)));
+    return onnxd_error(ONNXD_INVALID_ARGUMENT,
+                       "value '%s' is declared %s%s%s, but its node makes %s%s%s",
+                       onnxd_name_text(value->name, name, sizeof(name)), kind_text(&value->type),
+                       onnxd_dtype_name(value->type.dtype),
+                       onnxd_shape_format(&value->type.shape, declared_text, sizeof(declared_text)),
+                       kind_text(inferred), onnxd_dtype_name(inferred->dtype),
+                       onnxd_shape_format(&inferred->shape, inferred_text, sizeof(inferred_text)));
 }
 
 /* What is known of a dimension from both sides; false when they contradict. A symbol that was
@@ -33,36 +42,56 @@ static bool merge_dim(int64_t declared, int64_t inferred, int64_t *out_dim)
     return true;
 }
 
+static bool merge_shape(const onnxd_shape *declared, const onnxd_shape *inferred,
+                        onnxd_shape *out_shape)
+{
+    onnxd_shape merged = *inferred;
+    if (inferred->rank == ONNXD_RANK_UNKNOWN) {
+        merged = *declared;
+    } else if (declared->rank != ONNXD_RANK_UNKNOWN) {
+        if (declared->rank != inferred->rank)
+            return false;
+        for (int32_t i = 0; i < merged.rank; i++)
+            if (!merge_dim(declared->dims[i], inferred->dims[i], &merged.dims[i]))
+                return false;
+    }
+    *out_shape = merged;
+    return true;
+}
+
+/* An optional may be declared where a node makes what it holds. */
+static bool merge_kind(const onnxd_tensor_type *declared, onnxd_value_kind inferred,
+                       onnxd_value_kind *out_kind)
+{
+    *out_kind = declared->kind;
+    if (declared->kind == inferred ||
+        (declared->kind == ONNXD_VALUE_OPTIONAL && inferred == ONNXD_VALUE_TENSOR) ||
+        (declared->kind == ONNXD_VALUE_OPTIONAL_SEQUENCE &&
+         (inferred == ONNXD_VALUE_SEQUENCE || inferred == ONNXD_VALUE_OPTIONAL)))
+        return true;
+    *out_kind = inferred;
+    return declared->kind == ONNXD_VALUE_TENSOR && declared->dtype == ONNXD_UNDEFINED;
+}
+
 static onnxd_status *merge(onnxd_value *value, const onnxd_tensor_type *inferred)
 {
-    onnxd_tensor_type *declared = &value->type;
-    if (inferred->dtype == ONNXD_UNDEFINED)
+    const onnxd_tensor_type *declared = &value->type;
+    onnxd_tensor_type merged = *inferred;
+    if (inferred->dtype == ONNXD_UNDEFINED && inferred->kind == ONNXD_VALUE_TENSOR)
         return NULL;
-    if (value->type.kind != ONNXD_VALUE_TENSOR ||
-        (declared->dtype != ONNXD_UNDEFINED && declared->dtype != inferred->dtype))
+    bool fits = merge_kind(declared, inferred->kind, &merged.kind) &&
+                merge_shape(&declared->shape, &inferred->shape, &merged.shape);
+    if (inferred->dtype == ONNXD_UNDEFINED)
+        merged.dtype = declared->dtype;
+    else if (declared->dtype != ONNXD_UNDEFINED && declared->dtype != inferred->dtype)
+        fits = false;
+    if (!fits)
         return contradiction(value, inferred);
-    onnxd_shape merged = inferred->shape;
-    if (inferred->shape.rank == ONNXD_RANK_UNKNOWN) {
-        merged = declared->shape;
-    } else if (declared->shape.rank != ONNXD_RANK_UNKNOWN) {
-        if (declared->shape.rank != inferred->shape.rank)
-            return contradiction(value, inferred);
-        for (int32_t i = 0; i < merged.rank; i++)
-            if (!merge_dim(declared->shape.dims[i], inferred->shape.dims[i], &merged.dims[i]))
-                return contradiction(value, inferred);
-    }
-    declared->dtype = inferred->dtype;
-    declared->shape = merged;
+    value->type = merged;
     return NULL;
 }
 
-typedef struct scratch {
-    onnxd_tensor_type *inputs;
-    onnxd_tensor_type *outputs;
-    const onnxd_tensor **constants;
-} scratch;
-
-static void scratch_deinit(scratch *s)
+void onnxd_infer_scratch_deinit(onnxd_infer_scratch *s)
 {
     union {
         const onnxd_tensor **typed;
@@ -73,11 +102,11 @@ static void scratch_deinit(scratch *s)
     onnxd_free(constants.memory);
 }
 
-static onnxd_status *scratch_init(scratch *s, const onnxd_graph *graph)
+onnxd_status *onnxd_infer_scratch_init(onnxd_infer_scratch *s, const onnxd_graph *graph)
 {
-    memset(s, 0, sizeof(*s));
     uint32_t inputs;
     uint32_t outputs;
+    memset(s, 0, sizeof(*s));
     onnxd_graph_widest(graph, &inputs, &outputs);
     s->inputs = onnxd_alloc_zero(inputs, sizeof(*s->inputs));
     s->outputs = onnxd_alloc_zero(outputs, sizeof(*s->outputs));
@@ -88,27 +117,56 @@ static onnxd_status *scratch_init(scratch *s, const onnxd_graph *graph)
     return NULL;
 }
 
-/* Whether the node's inputs are known well enough to ask its definition. */
-static bool gather_inputs(const onnxd_graph *graph, const onnxd_node *node, scratch *s)
+/* Whether the node's inputs are known well enough to ask its definition, which does not look at
+ * captures. */
+static bool gather_inputs(const onnxd_graph *graph, const onnxd_node *node, onnxd_infer_scratch *s)
 {
+    const uint32_t formals = node->input_count - node->capture_count;
+    bool is_known = true;
     for (uint32_t i = 0; i < node->input_count; i++) {
         s->inputs[i] = (onnxd_tensor_type){.shape = onnxd_shape_unknown()};
         s->constants[i] = NULL;
         if (node->inputs[i] == ONNXD_NONE)
             continue;
         const onnxd_value *value = &graph->values[node->inputs[i]];
-        if (value->type.dtype == ONNXD_UNDEFINED || value->type.kind != ONNXD_VALUE_TENSOR)
-            return false;
+        is_known &= value->type.dtype != ONNXD_UNDEFINED || i >= formals;
         s->inputs[i] = value->type;
         s->constants[i] = value->constant;
     }
-    return true;
+    return is_known;
 }
 
-static onnxd_status *infer_node(onnxd_graph *graph, const onnxd_node *node, scratch *s)
+typedef struct visit_context {
+    const onnxd_infer_scratch *owner; /* what its inputs are */
+    onnxd_status *status;
+} visit_context;
+
+/* A subgraph's own inference, for its passes: captures have the types of what is captured. Values
+ * may turn out to be no tensors, which nothing declared. Recursion ends at the loader's limit on
+ * nested subgraphs. */
+static void infer_subgraph(onnxd_graph *subgraph, void *context) // NOLINT(misc-no-recursion)
 {
-    if (node->def == NULL || node->is_removed || !gather_inputs(graph, node, s))
-        return NULL;
+    visit_context *c = context;
+    for (uint32_t i = 0; i < subgraph->capture_count; i++) {
+        onnxd_value *value = &subgraph->values[subgraph->captures[i].value];
+        const onnxd_tensor_type *outer = &c->owner->inputs[subgraph->captures[i].input];
+        if (value->constant == NULL && outer->dtype != ONNXD_UNDEFINED)
+            value->type = onnxd_type_without_symbols(outer);
+    }
+    if (c->status == NULL)
+        c->status = onnxd_infer_shapes(subgraph);
+}
+
+static onnxd_status *infer_subgraphs(const onnxd_node *node, const onnxd_infer_scratch *s)
+{
+    visit_context context = {.owner = s};
+    onnxd_node_subgraphs(node, infer_subgraph, &context);
+    return context.status;
+}
+
+static onnxd_status *infer_outputs(onnxd_graph *graph, const onnxd_node *node,
+                                   onnxd_infer_scratch *s)
+{
     onnxd_status *status = onnxd_op_infer(node, s->inputs, s->constants, s->outputs);
     if (status != NULL)
         return node->name[0] == '\0' ? onnxd_node_context(graph, node, status) : status;
@@ -122,12 +180,28 @@ static onnxd_status *infer_node(onnxd_graph *graph, const onnxd_node *node, scra
     return NULL;
 }
 
+static onnxd_status *infer_node(onnxd_graph *graph, const onnxd_node *node, onnxd_infer_scratch *s)
+{
+    if (node->is_removed)
+        return NULL;
+    bool is_known = gather_inputs(graph, node, s);
+    ONNXD_TRY(infer_subgraphs(node, s));
+    if (node->def == NULL || !is_known)
+        return NULL;
+    onnxd_status *status = infer_outputs(graph, node, s);
+    /* What a subgraph does is wrong only when it is run, and a branch may never be. */
+    if (graph->parent == NULL || onnxd_status_code(status) == ONNXD_OUT_OF_MEMORY)
+        return status;
+    onnxd_status_free(status);
+    return NULL;
+}
+
 onnxd_status *onnxd_infer_shapes(onnxd_graph *graph)
 {
-    scratch s;
-    onnxd_status *status = scratch_init(&s, graph);
+    onnxd_infer_scratch s;
+    onnxd_status *status = onnxd_infer_scratch_init(&s, graph);
     for (uint32_t n = 0; n < graph->node_count && status == NULL; n++)
         status = infer_node(graph, &graph->nodes[n], &s);
-    scratch_deinit(&s);
+    onnxd_infer_scratch_deinit(&s);
     return status;
 }

@@ -39,6 +39,24 @@ void onnxd_node_captures(const struct onnxd_name_map *map, const onnxd_node *nod
                          void (*visit)(onnxd_value_id value, void *context), void *context);
 /* captured[v] = true for each value that some subgraph may use; the others stay as they are. */
 ONNXD_NODISCARD onnxd_status *onnxd_graph_mark_captures(const onnxd_graph *graph, bool *captured);
+/* Calls visit(subgraph, context) for each subgraph that the node owns, those within them aside. */
+void onnxd_node_subgraphs(const onnxd_node *node,
+                          void (*visit)(onnxd_graph *subgraph, void *context), void *context);
+/* Symbols become unknown dimensions: those of one graph mean nothing in another. */
+onnxd_tensor_type onnxd_type_without_symbols(const onnxd_tensor_type *type);
+
+/* Room for what onnxd_op_infer() takes and gives, for any node of one graph. */
+typedef struct onnxd_infer_scratch {
+    onnxd_tensor_type *inputs;
+    onnxd_tensor_type *outputs;
+    const onnxd_tensor **constants;
+} onnxd_infer_scratch;
+
+ONNXD_NODISCARD onnxd_status *onnxd_infer_scratch_init(onnxd_infer_scratch *scratch,
+                                                       const onnxd_graph *graph);
+/* Also after a failed init, and of a zeroed one. */
+void onnxd_infer_scratch_deinit(onnxd_infer_scratch *scratch);
+
 /* Applies replacement[v] (v itself where nothing changes) to all node inputs and graph outputs. */
 void onnxd_graph_replace_all(onnxd_graph *graph, const onnxd_value_id *replacement);
 

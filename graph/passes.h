@@ -32,6 +32,13 @@ ONNXD_NODISCARD onnxd_status *onnxd_passes_run(onnxd_graph *graph, const onnxd_p
  * is INVALID_ARGUMENT; a node without a definition leaves its outputs unknown. */
 ONNXD_NODISCARD onnxd_status *onnxd_infer_shapes(onnxd_graph *graph);
 
+/* Which nodes have to be run one by one on the host: is_dynamic[n] (node_count entries) is set
+ * where the definition of node n has run(), an input or output of it is no tensor, or an input
+ * comes from such a node. The others can be planned for as soon as the shapes of the graph's inputs
+ * are known. Wants the kinds of values, hence inference, before. Errors: INVALID_ARGUMENT naming a
+ * node that comes before what it depends on. */
+ONNXD_NODISCARD onnxd_status *onnxd_graph_mark_dynamic(const onnxd_graph *graph, bool *is_dynamic);
+
 /*
  * Concrete types for one set of input shapes, without changing the graph.
  *
@@ -40,14 +47,19 @@ ONNXD_NODISCARD onnxd_status *onnxd_infer_shapes(onnxd_graph *graph);
  * that decide shapes, which stay. Nodes whose inputs are all known and whose result some shape
  * depends upon are evaluated, within max_bytes each, 16 times as much alive together, and a fixed
  * amount of work. What only evaluated nodes read is dropped again: a node that still has to run
- * finds every input that was evaluated in `known`. Errors: INVALID_ARGUMENT naming the node;
- * UNIMPLEMENTED when a shape depends on data that only running the model could tell;
- * RESOURCE_EXHAUSTED naming the node that passes a bound.
+ * finds every input that was evaluated in `known`.
+ *
+ * Nodes that `is_dynamic` marks (onnxd_graph_mark_dynamic(); NULL: none) are left out: the types of
+ * their outputs are those that were inferred at load, and graph inputs that are no tensors need no
+ * type. Errors: INVALID_ARGUMENT naming the node; UNIMPLEMENTED when a shape depends on data that
+ * only running the model could tell; RESOURCE_EXHAUSTED naming the node that passes a bound.
  */
 ONNXD_NODISCARD onnxd_status *onnxd_specialize(const onnxd_graph *graph, size_t max_bytes,
-                                               onnxd_tensor_type *types, onnxd_tensor **known);
+                                               const bool *is_dynamic, onnxd_tensor_type *types,
+                                               onnxd_tensor **known);
 /* Marks (true) each graph input whose value, not just shape, onnxd_specialize() needs.
- * `needs_value` has input_count entries. */
-ONNXD_NODISCARD onnxd_status *onnxd_shape_value_inputs(const onnxd_graph *graph, bool *needs_value);
+ * `needs_value` has input_count entries; `is_dynamic` is as above. */
+ONNXD_NODISCARD onnxd_status *onnxd_shape_value_inputs(const onnxd_graph *graph,
+                                                       const bool *is_dynamic, bool *needs_value);
 
 #endif

@@ -9,19 +9,26 @@
 #include "graph/internal.h"
 #include "graph/passes.h"
 
+static bool is_left_out(const bool *is_dynamic, onnxd_node_id node)
+{
+    return is_dynamic != NULL && is_dynamic[node];
+}
+
 /* needed[v]: some shape depends on the value of v. One sweep from the last node to the first. */
-static void mark_needed(const onnxd_graph *graph, bool *needed)
+static void mark_needed(const onnxd_graph *graph, const bool *is_dynamic, bool *needed)
 {
     for (uint32_t n = graph->node_count; n-- > 0;) {
         const onnxd_node *node = &graph->nodes[n];
-        if (node->def == NULL)
+        if (node->def == NULL || is_left_out(is_dynamic, n))
             continue;
         bool is_needed = false;
         for (uint32_t i = 0; i < node->output_count; i++)
             is_needed |= node->outputs[i] != ONNXD_NONE && needed[node->outputs[i]];
         bool all_inputs = is_needed && !onnxd_node_needs_types_only(node);
+        uint32_t formals = node->input_count - node->capture_count;
         for (uint32_t i = 0; i < node->input_count; i++) {
-            bool is_shape_input = i < 32 && ((node->def->shape_inputs >> i) & 1) != 0;
+            bool is_shape_input =
+                i < 32 && i < formals && ((node->def->shape_inputs >> i) & 1) != 0;
             if (node->inputs[i] != ONNXD_NONE && (all_inputs || is_shape_input))
                 needed[node->inputs[i]] = true;
         }
@@ -33,6 +40,7 @@ static void mark_needed(const onnxd_graph *graph, bool *needed)
 
 typedef struct specializer {
     const onnxd_graph *graph;
+    const bool *is_dynamic;
     size_t max_bytes;
     uint64_t live_bytes, max_live_bytes; /* of evaluated values */
     uint64_t work;
@@ -211,26 +219,18 @@ static void specializer_deinit(specializer *s)
     onnxd_free(s->outputs);
 }
 
-/* Counts who needs which value. What a graph output, a subgraph or the caller holds is never
- * dropped. */
-static onnxd_status *count_readers(specializer *s)
+/* Counts who needs which value. What a graph output or the caller holds is never dropped, nor what
+ * a node reads that is left out. */
+static void count_readers(specializer *s)
 {
     const onnxd_graph *graph = s->graph;
-    bool *captured = onnxd_alloc_zero((size_t)graph->value_count + 1, sizeof(*captured));
-    if (captured == NULL)
-        return onnxd_error_out_of_memory("specialization", graph->value_count, UINT64_MAX);
-    onnxd_status *status = NULL;
-    if (onnxd_graph_has_subgraphs(graph))
-        status = onnxd_graph_mark_captures(graph, captured);
     for (uint32_t v = 0; v < graph->value_count; v++)
-        if (captured[v] || graph->values[v].is_output || s->known[v] != NULL)
+        if (graph->values[v].is_output || s->known[v] != NULL)
             s->readers[v] = 1;
     for (uint32_t n = 0; n < graph->node_count; n++)
         for (uint32_t i = 0; i < graph->nodes[n].input_count; i++)
             if (graph->nodes[n].inputs[i] != ONNXD_NONE)
                 s->readers[graph->nodes[n].inputs[i]]++;
-    onnxd_free(captured);
-    return status;
 }
 
 static onnxd_status *check_inputs(const specializer *s)
@@ -241,6 +241,8 @@ static onnxd_status *check_inputs(const specializer *s)
         if (s->types[input].dtype != ONNXD_UNDEFINED &&
             onnxd_shape_is_static(&s->types[input].shape))
             continue;
+        if (s->is_dynamic != NULL && graph->values[input].type.kind != ONNXD_VALUE_TENSOR)
+            continue;
         char name[ONNXD_NAME_TEXT];
         return onnxd_error(ONNXD_INVALID_ARGUMENT, "graph input '%s' has no static shape",
                            onnxd_name_text(graph->values[input].name, name, sizeof(name)));
@@ -248,32 +250,55 @@ static onnxd_status *check_inputs(const specializer *s)
     return NULL;
 }
 
-onnxd_status *onnxd_specialize(const onnxd_graph *graph, size_t max_bytes, onnxd_tensor_type *types,
-                               onnxd_tensor **known)
+static void take_inferred_types(specializer *s, const onnxd_node *node)
 {
-    specializer s = {.graph = graph, .max_bytes = max_bytes, .types = types, .known = known};
+    for (uint32_t i = 0; i < node->output_count; i++)
+        if (node->outputs[i] != ONNXD_NONE)
+            s->types[node->outputs[i]] = s->graph->values[node->outputs[i]].type;
+}
+
+static onnxd_status *specialize_all(specializer *s)
+{
+    const onnxd_graph *graph = s->graph;
+    mark_needed(graph, s->is_dynamic, s->needed);
+    for (uint32_t v = 0; v < graph->value_count; v++)
+        if (graph->values[v].constant != NULL)
+            s->types[v] = graph->values[v].type;
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        if (is_left_out(s->is_dynamic, n))
+            take_inferred_types(s, &graph->nodes[n]);
+        else
+            ONNXD_TRY(specialize_node(s, &graph->nodes[n]));
+    }
+    return NULL;
+}
+
+onnxd_status *onnxd_specialize(const onnxd_graph *graph, size_t max_bytes, const bool *is_dynamic,
+                               onnxd_tensor_type *types, onnxd_tensor **known)
+{
+    specializer s = {.graph = graph,
+                     .is_dynamic = is_dynamic,
+                     .max_bytes = max_bytes,
+                     .types = types,
+                     .known = known};
     onnxd_status *status = specializer_init(&s);
     if (status == NULL)
         status = check_inputs(&s);
-    if (status == NULL)
-        status = count_readers(&s);
-    if (status == NULL)
-        mark_needed(graph, s.needed);
-    for (uint32_t v = 0; v < graph->value_count && status == NULL; v++)
-        if (graph->values[v].constant != NULL)
-            types[v] = graph->values[v].type;
-    for (uint32_t n = 0; n < graph->node_count && status == NULL; n++)
-        status = specialize_node(&s, &graph->nodes[n]);
+    if (status == NULL) {
+        count_readers(&s);
+        status = specialize_all(&s);
+    }
     specializer_deinit(&s);
     return status;
 }
 
-onnxd_status *onnxd_shape_value_inputs(const onnxd_graph *graph, bool *needs_value)
+onnxd_status *onnxd_shape_value_inputs(const onnxd_graph *graph, const bool *is_dynamic,
+                                       bool *needs_value)
 {
     bool *needed = onnxd_alloc_zero((size_t)graph->value_count + 1, sizeof(*needed));
     if (needed == NULL)
         return onnxd_error_out_of_memory("shape inputs", graph->value_count, UINT64_MAX);
-    mark_needed(graph, needed);
+    mark_needed(graph, is_dynamic, needed);
     for (uint32_t i = 0; i < graph->input_count; i++)
         needs_value[i] = needed[graph->inputs[i]];
     onnxd_free(needed);

@@ -105,7 +105,7 @@ static onnxd_status *mark_shape_inputs(onnxd_model *model)
     bool *needs_value = onnxd_alloc_zero(count, sizeof(bool));
     if (needs_value == NULL)
         return onnxd_error_out_of_memory("a model's signature", count, UINT64_MAX);
-    onnxd_status *status = onnxd_shape_value_inputs(model->graph, needs_value);
+    onnxd_status *status = onnxd_shape_value_inputs(model->graph, NULL, needs_value);
     for (uint32_t i = 0; i < count && status == NULL; i++)
         model->inputs[i].value_decides_shapes = needs_value[i];
     onnxd_free(needs_value);

@@ -46,7 +46,7 @@ static onnxd_status *find(const onnxd_graph *graph, size_t max_bytes, onnxd_nomi
         take_declared(graph, nominal);
         return NULL;
     }
-    onnxd_status *status = onnxd_specialize(graph, max_bytes, nominal->types, nominal->known);
+    onnxd_status *status = onnxd_specialize(graph, max_bytes, NULL, nominal->types, nominal->known);
     if (onnxd_status_code(status) == ONNXD_OUT_OF_MEMORY)
         return status;
     if (status != NULL)

@@ -55,7 +55,8 @@ static onnxd_status *find_types(onnxd_plan_builder *b, const onnxd_tensor_view *
     }
     ONNXD_TRY(take_inputs(b, inputs));
     ONNXD_TRY(take_input_values(b, inputs));
-    return onnxd_specialize(b->graph, b->model->options.max_shape_value_bytes, b->types, b->known);
+    return onnxd_specialize(b->graph, b->model->options.max_shape_value_bytes, NULL, b->types,
+                            b->known);
 }
 
 /* ---- views of values ----------------------------------------------------------------------- */

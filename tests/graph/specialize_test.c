@@ -56,7 +56,7 @@ Test(specialize, shape_values_are_evaluated)
     result r = prepare(graph);
     int64_t dims[1] = {7};
     set_input(&r, build_value(graph, "x"), ONNXD_FLOAT, 1, dims);
-    expect_ok(onnxd_specialize(graph, 1024, r.types, r.known));
+    expect_ok(onnxd_specialize(graph, 1024, NULL, r.types, r.known));
     const onnxd_tensor_type *y = &r.types[build_value(graph, "y")];
     cr_expect(y->dtype == ONNXD_FLOAT && y->shape.rank == 2);
     cr_expect(y->shape.dims[0] == 7 && y->shape.dims[1] == 1);
@@ -76,7 +76,7 @@ Test(specialize, inputs_need_static_shapes)
 {
     onnxd_graph *graph = dynamic_reshape();
     result r = prepare(graph);
-    expect_error(onnxd_specialize(graph, 1024, r.types, r.known), ONNXD_INVALID_ARGUMENT,
+    expect_error(onnxd_specialize(graph, 1024, NULL, r.types, r.known), ONNXD_INVALID_ARGUMENT,
                  "graph input 'x' has no static shape");
     finish(&r);
     onnxd_graph_destroy(graph);
@@ -88,7 +88,7 @@ Test(specialize, evaluation_is_bounded)
     result r = prepare(graph);
     int64_t dims[1] = {7};
     set_input(&r, build_value(graph, "x"), ONNXD_FLOAT, 1, dims);
-    expect_error(onnxd_specialize(graph, 15, r.types, r.known), ONNXD_RESOURCE_EXHAUSTED,
+    expect_error(onnxd_specialize(graph, 15, NULL, r.types, r.known), ONNXD_RESOURCE_EXHAUSTED,
                  "15 bytes");
     finish(&r);
     onnxd_graph_destroy(graph);
@@ -123,7 +123,7 @@ Test(specialize, values_end_with_their_last_reader)
     int64_t dims[1] = {7};
     set_input(&r, build_value(graph, "x"), ONNXD_FLOAT, 1, dims);
     /* 201 values of eight bytes would pass the limit of 16 times as much. */
-    expect_ok(onnxd_specialize(graph, 8, r.types, r.known));
+    expect_ok(onnxd_specialize(graph, 8, NULL, r.types, r.known));
     for (uint32_t v = 0; v < graph->value_count; v++) {
         bool stays = v == build_value(graph, "v200") || v == build_value(graph, "v100") ||
                      v == build_value(graph, "v50");
@@ -149,7 +149,7 @@ Test(specialize, bytes_of_all_values_are_bounded)
     result r = prepare(graph);
     int64_t dims[1] = {7};
     set_input(&r, build_value(graph, "x"), ONNXD_FLOAT, 1, dims);
-    expect_error(onnxd_specialize(graph, 8, r.types, r.known), ONNXD_RESOURCE_EXHAUSTED,
+    expect_error(onnxd_specialize(graph, 8, NULL, r.types, r.known), ONNXD_RESOURCE_EXHAUSTED,
                  "node #16 (Identity): the values that shapes depend on take more than 128 bytes "
                  "together");
     finish(&r);
@@ -182,7 +182,7 @@ Test(specialize, work_is_bounded)
     graph->nodes[1].def = &decide;
     build_signature(graph, "", "y");
     result r = prepare(graph);
-    expect_error(onnxd_specialize(graph, (size_t)1 << 40, r.types, r.known),
+    expect_error(onnxd_specialize(graph, (size_t)1 << 40, NULL, r.types, r.known),
                  ONNXD_RESOURCE_EXHAUSTED,
                  "node #0 (MatMul): the values that shapes depend on take more than 536870912 "
                  "elements to evaluate");
@@ -201,7 +201,7 @@ Test(specialize, memory_may_be_short)
         int64_t dims[1] = {7};
         set_input(&r, build_value(graph, "x"), ONNXD_FLOAT, 1, dims);
         onnxd_alloc_fail_at(n, 0);
-        onnxd_status *status = onnxd_specialize(graph, 1024, r.types, r.known);
+        onnxd_status *status = onnxd_specialize(graph, 1024, NULL, r.types, r.known);
         onnxd_alloc_fail_at(0, 0);
         reached_the_end = status == NULL;
         cr_expect(status == NULL || onnxd_status_code(status) == ONNXD_OUT_OF_MEMORY);
@@ -223,7 +223,7 @@ Test(specialize, input_values_that_decide_shapes)
     build_node(graph, "Reshape", "x,s", "y");
     build_signature(graph, "x,shape", "y");
     bool needs[2] = {true, false};
-    expect_ok(onnxd_shape_value_inputs(graph, needs));
+    expect_ok(onnxd_shape_value_inputs(graph, NULL, needs));
     cr_expect(!needs[0] && needs[1]);
 
     result r = prepare(graph);
@@ -232,11 +232,11 @@ Test(specialize, input_values_that_decide_shapes)
     onnxd_value_id shape = build_value(graph, "shape");
     set_input(&r, build_value(graph, "x"), ONNXD_FLOAT, 1, six);
     set_input(&r, shape, ONNXD_INT64, 1, two);
-    expect_error(onnxd_specialize(graph, 1024, r.types, r.known), ONNXD_UNIMPLEMENTED,
+    expect_error(onnxd_specialize(graph, 1024, NULL, r.types, r.known), ONNXD_UNIMPLEMENTED,
                  "node #1 (Reshape): the shape of output 0 depends on data");
     expect_ok(onnxd_tensor_create(ONNXD_INT64, &r.types[shape].shape, &r.known[shape]));
     memcpy(r.known[shape]->data, wanted, sizeof(wanted));
-    expect_ok(onnxd_specialize(graph, 1024, r.types, r.known));
+    expect_ok(onnxd_specialize(graph, 1024, NULL, r.types, r.known));
     cr_expect(r.types[build_value(graph, "y")].shape.dims[1] == 3);
     finish(&r);
     onnxd_graph_destroy(graph);
@@ -246,7 +246,7 @@ Test(specialize, a_shape_needs_no_value)
 {
     onnxd_graph *graph = dynamic_reshape();
     bool needs[1] = {true};
-    expect_ok(onnxd_shape_value_inputs(graph, needs));
+    expect_ok(onnxd_shape_value_inputs(graph, NULL, needs));
     cr_expect(!needs[0]);
     onnxd_graph_destroy(graph);
 }
@@ -259,7 +259,8 @@ Test(specialize, unknown_operators_are_errors)
     build_signature(graph, "x", "y");
     result r = prepare(graph);
     set_input(&r, build_value(graph, "x"), ONNXD_FLOAT, 1, dims);
-    expect_error(onnxd_specialize(graph, 1024, r.types, r.known), ONNXD_NO_EP_FOR_OP, "Mystery");
+    expect_error(onnxd_specialize(graph, 1024, NULL, r.types, r.known), ONNXD_NO_EP_FOR_OP,
+                 "Mystery");
     finish(&r);
     onnxd_graph_destroy(graph);
 }
@@ -297,7 +298,7 @@ Test(specialize, long_graphs_take_linear_work)
     result r = prepare(graph);
     int64_t dims[1] = {2};
     set_input(&r, 0, ONNXD_FLOAT, 1, dims);
-    expect_ok(onnxd_specialize(graph, 1024, r.types, r.known));
+    expect_ok(onnxd_specialize(graph, 1024, NULL, r.types, r.known));
     cr_expect(r.types[LENGTH].shape.dims[0] == 2);
     finish(&r);
     onnxd_graph_destroy(graph);
