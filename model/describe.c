@@ -40,6 +40,10 @@ static void describe_node(const onnxd_model *model, onnxd_node_id id, onnxd_strb
     onnxd_strbuf_printf(
         out,
         "  %s: ", onnxd_node_label(model->graph, &model->graph->nodes[id], label, sizeof(label)));
+    if (node->is_dynamic) {
+        onnxd_strbuf_puts(out, "in the tail: its shapes follow from data\n");
+        return;
+    }
     if (node->is_free) {
         onnxd_strbuf_puts(out, "no kernel: a view, or needed for shapes only\n");
         return;
@@ -102,6 +106,11 @@ static void describe_view(const onnxd_plan *plan, uint32_t view, onnxd_value_id 
     const onnxd_tensor_view *v = &plan->views[view];
     if (value == ONNXD_NONE)
         return;
+    if (v->dtype == ONNXD_UNDEFINED) {
+        onnxd_strbuf_printf(out, "      %s: its shape follows from data\n",
+                            plan->model->graph->values[value].name);
+        return;
+    }
     onnxd_strbuf_printf(out, "      %s %s%s", plan->model->graph->values[value].name,
                         onnxd_dtype_name(v->dtype),
                         onnxd_shape_format(&v->shape, shape, sizeof(shape)));
@@ -127,6 +136,16 @@ static void describe_step(const onnxd_plan *plan, const onnxd_step *step, onnxd_
         describe_view(plan, step->first_view + step->input_count + i, node->outputs[i], out);
 }
 
+static void describe_tail(const onnxd_plan *plan, onnxd_strbuf *out)
+{
+    const onnxd_graph *graph = plan->model->graph;
+    char label[ONNXD_NODE_LABEL];
+    for (onnxd_node_id n = 0; n < graph->node_count; n++)
+        if (plan->tail.selected[n])
+            onnxd_strbuf_printf(out, "    %s: one by one, on shapes as they come\n",
+                                onnxd_node_label(graph, &graph->nodes[n], label, sizeof(label)));
+}
+
 static void describe_stage(const onnxd_plan *plan, uint32_t index, onnxd_strbuf *out)
 {
     const onnxd_stage *stage = &plan->stages[index];
@@ -136,6 +155,8 @@ static void describe_stage(const onnxd_plan *plan, uint32_t index, onnxd_strbuf 
         describe_transfer(plan, "upload", &plan->uploads[stage->first_upload + i], out);
     for (uint32_t i = 0; i < stage->step_count; i++)
         describe_step(plan, &plan->steps[stage->first_step + i], out);
+    if (index == plan->tail.stage)
+        describe_tail(plan, out);
     for (uint32_t i = 0; i < stage->download_count; i++)
         describe_transfer(plan, "download", &plan->downloads[stage->first_download + i], out);
 }

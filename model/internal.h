@@ -42,6 +42,7 @@ struct onnxd_model {
     onnxd_space *spaces;
     uint32_t space_count;
     onnxd_placement placement;
+    bool *is_dynamic; /* [node_count]: of onnxd_graph_mark_dynamic() */
     onnxd_plan_cache plans;
     onnxd_weight **weights; /* [value_count]; NULL for values that are no constants */
     /* Requests between uses. */
@@ -50,6 +51,8 @@ struct onnxd_model {
     onnxd_reaper *reaper;
 };
 
+/* Index into eps of the first instance in host memory that is in use, or ONNXD_NONE. */
+uint32_t onnxd_model_host_ep(const onnxd_model *model);
 /* Ends every request kept for reuse. */
 void onnxd_model_drop_requests(onnxd_model *model);
 
@@ -115,6 +118,14 @@ typedef struct onnxd_plan_constant {
     onnxd_buffer buffer;
 } onnxd_plan_constant;
 
+/* Nodes that are run one by one after all others; see model/tail.h. */
+typedef struct onnxd_plan_tail {
+    uint32_t stage;         /* ONNXD_NONE: there is no such node */
+    bool *selected;         /* [node_count] */
+    onnxd_value_id *inputs; /* what they read of the rest */
+    uint32_t input_count, first_view;
+} onnxd_plan_tail;
+
 struct onnxd_plan {
     onnxd_link link; /* the reaper's */
     atomic_uint references;
@@ -126,7 +137,7 @@ struct onnxd_plan {
     onnxd_plan_space *spaces;            /* [model->space_count] */
     uint32_t stage_count, step_count, upload_count, download_count;
     uint32_t most_downloads; /* of any stage */
-    /* Views of all steps, then one per output of the model. */
+    /* Views of all steps, then one per input of the tail, then one per output of the model. */
     onnxd_tensor_view *views;
     uint32_t view_count, first_output_view;
     onnxd_view_patch *patches; /* by source */
@@ -134,6 +145,7 @@ struct onnxd_plan {
     onnxd_tensor **known;      /* host constants of this plan's shapes */
     onnxd_plan_constant *constants;
     uint32_t known_count, constant_count;
+    onnxd_plan_tail tail;
     /* Runs between uses. */
     pthread_mutex_t runs_mutex;
     onnxd_fifo runs;

@@ -21,6 +21,14 @@ onnxd_model_options onnxd_model_options_default(void)
     return options;
 }
 
+uint32_t onnxd_model_host_ep(const onnxd_model *model)
+{
+    for (uint32_t i = 0; i < model->ep_count; i++)
+        if (model->ep_spaces[i] == ONNXD_HOST_SPACE && !model->is_left_out[i])
+            return i;
+    return ONNXD_NONE;
+}
+
 /* ---- references and the end ---------------------------------------------------------------- */
 
 onnxd_model *onnxd_model_retain(onnxd_model *model)
@@ -53,6 +61,7 @@ void onnxd_model_destroy(onnxd_model *model)
     onnxd_plan_cache_deinit(&model->plans);
     onnxd_model_drop_weights(model);
     onnxd_placement_deinit(&model->placement);
+    onnxd_free(model->is_dynamic);
     onnxd_graph_destroy(model->graph);
     onnxd_free(model->inputs);
     onnxd_free(model->outputs);

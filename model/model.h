@@ -25,6 +25,8 @@ typedef struct onnxd_model_options {
     /* Of an input whose value decides shapes: it is part of the key of a plan. Default 64 KiB */
     uint64_t max_shape_input_bytes;
     const char *only_ep; /* label or name of the one provider to use; NULL: all */
+    /* Inputs and outputs may be sequences, optionals and maps, for onnxd_model_run_datums(). */
+    bool allows_datums;
 } onnxd_model_options;
 onnxd_model_options onnxd_model_options_default(void);
 

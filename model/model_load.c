@@ -85,15 +85,41 @@ static onnxd_status *run_custom_passes(onnxd_model *model, const onnxd_pass_env 
     return NULL;
 }
 
+/* ---- subgraphs ----------------------------------------------------------------------------- */
+
+/* Placement sees the outermost nodes alone. As deep as subgraphs nest, which the loader bounds. */
+static onnxd_status *check_subgraph(const onnxd_op_registry *registry, // NOLINT(misc-no-recursion)
+                                    const onnxd_graph *graph)
+{
+    for (onnxd_node_id n = 0; n < graph->node_count; n++) {
+        const onnxd_node *node = &graph->nodes[n];
+        if (node->def == NULL && graph->parent != NULL)
+            return onnxd_node_context(
+                graph, node, onnxd_op_missing(registry, node->domain, node->op_type, node->opset));
+        for (uint32_t a = 0; a < node->attribute_count; a++) {
+            const onnxd_attribute *attribute = &node->attributes[a];
+            if (attribute->kind == ONNXD_ATTRIBUTE_GRAPH)
+                ONNXD_TRY(check_subgraph(registry, attribute->value.graph));
+            for (size_t i = 0; attribute->kind == ONNXD_ATTRIBUTE_GRAPHS && i < attribute->count;
+                 i++)
+                ONNXD_TRY(check_subgraph(registry, attribute->value.graphs[i]));
+        }
+    }
+    return NULL;
+}
+
 /* ---- signature ----------------------------------------------------------------------------- */
 
-static onnxd_status *make_port(const onnxd_graph *graph, onnxd_value_id id, const char *what,
+static onnxd_status *make_port(const onnxd_model *model, onnxd_value_id id, const char *what,
                                onnxd_model_port *out_port)
 {
-    const onnxd_value *value = &graph->values[id];
-    if (value->type.kind != ONNXD_VALUE_TENSOR)
-        return onnxd_error(ONNXD_UNIMPLEMENTED, "%s '%s' is not a tensor", what, value->name);
-    if (value->type.dtype == ONNXD_UNDEFINED)
+    const onnxd_value *value = &model->graph->values[id];
+    const bool is_tensor = value->type.kind == ONNXD_VALUE_TENSOR;
+    if (!is_tensor && !model->options.allows_datums)
+        return onnxd_error(ONNXD_UNIMPLEMENTED,
+                           "%s '%s' is not a tensor, which the protocol cannot carry", what,
+                           value->name);
+    if (is_tensor && value->type.dtype == ONNXD_UNDEFINED)
         return onnxd_error(ONNXD_INVALID_ARGUMENT, "%s '%s' has no type", what, value->name);
     *out_port = (onnxd_model_port){.name = value->name, .type = value->type};
     return NULL;
@@ -105,7 +131,7 @@ static onnxd_status *mark_shape_inputs(onnxd_model *model)
     bool *needs_value = onnxd_alloc_zero(count, sizeof(bool));
     if (needs_value == NULL)
         return onnxd_error_out_of_memory("a model's signature", count, UINT64_MAX);
-    onnxd_status *status = onnxd_shape_value_inputs(model->graph, NULL, needs_value);
+    onnxd_status *status = onnxd_shape_value_inputs(model->graph, model->is_dynamic, needs_value);
     for (uint32_t i = 0; i < count && status == NULL; i++)
         model->inputs[i].value_decides_shapes = needs_value[i];
     onnxd_free(needs_value);
@@ -123,9 +149,9 @@ static onnxd_status *make_signature(onnxd_model *model)
                                              sizeof(onnxd_model_port),
                                          UINT64_MAX);
     for (uint32_t i = 0; i < graph->input_count; i++)
-        ONNXD_TRY(make_port(graph, graph->inputs[i], "input", &model->inputs[i]));
+        ONNXD_TRY(make_port(model, graph->inputs[i], "input", &model->inputs[i]));
     for (uint32_t i = 0; i < graph->output_count; i++)
-        ONNXD_TRY(make_port(graph, graph->outputs[i], "output", &model->outputs[i]));
+        ONNXD_TRY(make_port(model, graph->outputs[i], "output", &model->outputs[i]));
     return mark_shape_inputs(model);
 }
 
@@ -135,6 +161,7 @@ static bool is_static(const onnxd_model *model)
 {
     for (uint32_t i = 0; i < model->graph->input_count; i++)
         if (model->inputs[i].value_decides_shapes ||
+            model->inputs[i].type.kind != ONNXD_VALUE_TENSOR ||
             !onnxd_shape_is_static(&model->inputs[i].type.shape))
             return false;
     return true;
@@ -208,6 +235,7 @@ static onnxd_status *load(onnxd_model *model, const char *path, const onnxd_mode
         onnxd_graph_load_file(path, model->runtime->registry, &options->limits, &model->graph));
     ONNXD_TRY(onnxd_passes_run(model->graph, &env));
     ONNXD_TRY(run_custom_passes(model, &env));
+    ONNXD_TRY(check_subgraph(env.registry, model->graph));
     ONNXD_TRY(onnxd_model_share_weights(model));
     ONNXD_TRY(onnxd_model_place(model));
     ONNXD_TRY(make_signature(model));

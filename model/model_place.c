@@ -4,6 +4,7 @@
  */
 #include "base/alloc.h"
 #include "base/log.h"
+#include "graph/passes.h"
 #include "model/internal.h"
 
 /* ---- constants ----------------------------------------------------------------------------- */
@@ -109,13 +110,24 @@ static onnxd_status *leave_out(onnxd_model *model, uint32_t ep, const onnxd_stat
     return onnxd_model_share_weights(model);
 }
 
+/* After every placement, which renumbers the nodes. */
+static onnxd_status *mark_dynamic(onnxd_model *model)
+{
+    onnxd_free(model->is_dynamic);
+    model->is_dynamic = onnxd_alloc_zero(model->graph->node_count, sizeof(bool));
+    if (model->is_dynamic == NULL)
+        return onnxd_error_out_of_memory("a model", model->graph->node_count, UINT64_MAX);
+    return onnxd_graph_mark_dynamic(model->graph, model->is_dynamic);
+}
+
 static onnxd_status *place_nodes(onnxd_model *model)
 {
     const onnxd_placement_options options = {
         .max_shape_value_bytes = model->options.max_shape_value_bytes,
         .is_left_out = model->is_left_out,
     };
-    return onnxd_place(model->graph, model->eps, model->ep_count, &options, &model->placement);
+    ONNXD_TRY(onnxd_place(model->graph, model->eps, model->ep_count, &options, &model->placement));
+    return mark_dynamic(model);
 }
 
 /* Each round leaves out one instance more. */

@@ -9,6 +9,8 @@ static bool assume_inputs(const onnxd_graph *graph, onnxd_nominal *nominal)
     for (uint32_t i = 0; i < graph->input_count; i++) {
         onnxd_tensor_type *type = &nominal->types[graph->inputs[i]];
         *type = graph->values[graph->inputs[i]].type;
+        if (type->kind != ONNXD_VALUE_TENSOR)
+            continue;
         if (type->shape.rank == ONNXD_RANK_UNKNOWN || type->dtype == ONNXD_UNDEFINED)
             return false;
         for (int32_t d = 0; d < type->shape.rank; d++) {
@@ -39,14 +41,16 @@ static void take_declared(const onnxd_graph *graph, onnxd_nominal *nominal)
 
 static onnxd_status *find(const onnxd_graph *graph, size_t max_bytes, onnxd_nominal *nominal)
 {
-    if (nominal->types == NULL || nominal->known == NULL)
+    if (nominal->types == NULL || nominal->known == NULL || nominal->is_dynamic == NULL)
         return onnxd_error_out_of_memory(
             "nominal types", graph->value_count * sizeof(onnxd_tensor_type), UINT64_MAX);
+    ONNXD_TRY(onnxd_graph_mark_dynamic(graph, nominal->is_dynamic));
     if (!assume_inputs(graph, nominal)) {
         take_declared(graph, nominal);
         return NULL;
     }
-    onnxd_status *status = onnxd_specialize(graph, max_bytes, NULL, nominal->types, nominal->known);
+    onnxd_status *status =
+        onnxd_specialize(graph, max_bytes, nominal->is_dynamic, nominal->types, nominal->known);
     if (onnxd_status_code(status) == ONNXD_OUT_OF_MEMORY)
         return status;
     if (status != NULL)
@@ -61,6 +65,7 @@ onnxd_status *onnxd_nominal_find(const onnxd_graph *graph, size_t max_bytes,
     onnxd_nominal nominal = {
         .types = onnxd_alloc_zero(graph->value_count, sizeof(onnxd_tensor_type)),
         .known = onnxd_alloc_zero(graph->value_count, sizeof(onnxd_tensor *)),
+        .is_dynamic = onnxd_alloc_zero(graph->node_count, sizeof(bool)),
         .value_count = graph->value_count,
     };
     onnxd_status *status = find(graph, max_bytes, &nominal);
@@ -77,5 +82,6 @@ void onnxd_nominal_deinit(onnxd_nominal *nominal)
     drop_known(nominal);
     onnxd_free(nominal->types);
     onnxd_free(nominal->known);
+    onnxd_free(nominal->is_dynamic);
     *nominal = (onnxd_nominal){.types = NULL};
 }

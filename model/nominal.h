@@ -13,6 +13,7 @@
 typedef struct onnxd_nominal {
     onnxd_tensor_type *types; /* [value_count] */
     onnxd_tensor **known;     /* [value_count]: values that follow from these types, or NULL */
+    bool *is_dynamic;         /* [node_count]: of onnxd_graph_mark_dynamic() */
     uint32_t value_count;
     /* Some extent was taken to be 1. False: the types are those of every request, or the graph's
      * own, with nothing known, where 1 will not do (a rank or a value that only a request could

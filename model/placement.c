@@ -108,8 +108,12 @@ static void ask_all(placer *p)
     for (onnxd_node_id n = 0; n < p->graph->node_count; n++) {
         const size_t row = (size_t)n * p->ep_count;
         onnxd_placement_match *matches = &p->placement->matches[row];
-        const bool is_free = p->usage.roles[n] != ONNXD_NODE_RUN;
+        const onnxd_node_role role = p->usage.roles[n];
+        /* An unknown operator is asked for, so that somebody refuses it by name. */
+        const bool is_dynamic = role == ONNXD_NODE_DYNAMIC && p->graph->nodes[n].def != NULL;
+        const bool is_free = is_dynamic || role == ONNXD_NODE_SKIPPED || role == ONNXD_NODE_VIEW;
         p->placement->nodes[n].is_free = is_free;
+        p->placement->nodes[n].is_dynamic = is_dynamic;
         ask_node(p, &p->graph->nodes[n], matches);
         for (size_t ep = 0; ep < p->ep_count; ep++) {
             if (is_free)
@@ -357,7 +361,7 @@ static onnxd_status *placer_init(placer *p)
     ONNXD_TRY(onnxd_query_maker_init(&p->queries, graph));
     ONNXD_TRY(onnxd_nominal_find(graph, p->options->max_shape_value_bytes, &p->nominal));
     p->placement->is_nominal = p->nominal.is_assumed;
-    return onnxd_usage_find(graph, NULL, &p->usage);
+    return onnxd_usage_find(graph, p->nominal.is_dynamic, NULL, &p->usage);
 }
 
 static void placer_deinit(placer *p)

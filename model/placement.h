@@ -32,6 +32,7 @@ typedef struct onnxd_placement_node {
     /* Runs on no instance: its result is needed only to find shapes, or it is a view of its input.
      */
     bool is_free;
+    bool is_dynamic; /* free, and run in the tail of a plan; see model/tail.h */
     onnxd_cost cost; /* on the chosen instance; zero when free */
 } onnxd_placement_node;
 

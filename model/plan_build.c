@@ -55,8 +55,8 @@ static onnxd_status *find_types(onnxd_plan_builder *b, const onnxd_tensor_view *
     }
     ONNXD_TRY(take_inputs(b, inputs));
     ONNXD_TRY(take_input_values(b, inputs));
-    return onnxd_specialize(b->graph, b->model->options.max_shape_value_bytes, NULL, b->types,
-                            b->known);
+    return onnxd_specialize(b->graph, b->model->options.max_shape_value_bytes, b->model->is_dynamic,
+                            b->types, b->known);
 }
 
 /* ---- views of values ----------------------------------------------------------------------- */
@@ -112,6 +112,7 @@ static onnxd_status *builder_init(onnxd_plan_builder *b)
     atomic_init(&b->plan->references, 1);
     pthread_mutex_init(&b->plan->runs_mutex, NULL);
     b->plan->model = b->model;
+    b->plan->tail.stage = ONNXD_NONE;
     b->plan->input_types = onnxd_alloc_zero(graph->input_count, sizeof(onnxd_tensor_type));
     b->plan->output_types = onnxd_alloc_zero(graph->output_count, sizeof(onnxd_tensor_type));
     b->types = onnxd_alloc_zero(values, sizeof(onnxd_tensor_type));
@@ -151,7 +152,7 @@ static onnxd_status *build(onnxd_plan_builder *b, const onnxd_tensor_view *input
 {
     ONNXD_TRY(builder_init(b));
     ONNXD_TRY(find_types(b, inputs));
-    ONNXD_TRY(onnxd_usage_find(b->graph, b->known, &b->usage));
+    ONNXD_TRY(onnxd_usage_find(b->graph, b->model->is_dynamic, b->known, &b->usage));
     ONNXD_TRY(find_roots(b));
     ONNXD_TRY(onnxd_builder_make_steps(b));
     ONNXD_TRY(onnxd_builder_lay_out(b));

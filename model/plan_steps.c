@@ -1,5 +1,6 @@
 #include "base/alloc.h"
 #include "model/plan_build.h"
+#include "model/tail.h"
 
 /* ---- stages -------------------------------------------------------------------------------- */
 
@@ -93,9 +94,10 @@ static onnxd_status *allocate(onnxd_plan_builder *b)
     size_t steps = 0;
     for (onnxd_node_id n = 0; n < b->graph->node_count; n++)
         steps += b->usage.roles[n] == ONNXD_NODE_RUN;
+    const size_t stages = steps + 1; /* the tail's, too */
     b->plan->steps = onnxd_alloc_zero(steps, sizeof(onnxd_step));
-    b->plan->stages = onnxd_alloc_zero(steps, sizeof(onnxd_stage));
-    b->ticks = onnxd_alloc_zero(steps, sizeof(onnxd_stage_ticks));
+    b->plan->stages = onnxd_alloc_zero(stages, sizeof(onnxd_stage));
+    b->ticks = onnxd_alloc_zero(stages, sizeof(onnxd_stage_ticks));
     b->workspace_ranges = onnxd_alloc_zero(steps, sizeof(uint32_t));
     if (b->plan->steps == NULL || b->plan->stages == NULL || b->ticks == NULL ||
         b->workspace_ranges == NULL)
@@ -117,8 +119,10 @@ onnxd_status *onnxd_builder_make_steps(onnxd_plan_builder *b)
                 onnxd_node_label(b->graph, &b->graph->nodes[n], label, sizeof(label)));
     }
     close_stage(b);
+    ONNXD_TRY(onnxd_builder_add_tail(b));
     for (uint32_t i = 0; i < b->graph->output_count; i++)
-        ONNXD_TRY(onnxd_builder_require(b, b->graph->outputs[i], ONNXD_HOST_SPACE,
-                                        b->plan->stage_count, b->now));
+        if (!onnxd_builder_is_in_tail(b, b->graph->outputs[i]))
+            ONNXD_TRY(onnxd_builder_require(b, b->graph->outputs[i], ONNXD_HOST_SPACE,
+                                            b->plan->stage_count, b->now));
     return NULL;
 }

@@ -1,5 +1,6 @@
 #include "base/alloc.h"
 #include "model/plan_build.h"
+#include "model/tail.h"
 
 /* Views of the host's arenas and inputs carry the host's id; a step's views that of its instance.
  */
@@ -89,9 +90,16 @@ static onnxd_status *make_all(view_maker *m)
     const onnxd_plan_builder *b = m->b;
     for (uint32_t i = 0; i < b->plan->step_count; i++)
         ONNXD_TRY(make_step_views(m, &b->plan->steps[i]));
+    b->plan->tail.first_view = m->view_count;
+    for (uint32_t i = 0; i < b->plan->tail.input_count; i++)
+        ONNXD_TRY(make_view(m, b->plan->tail.inputs[i], ONNXD_HOST_SPACE, host_device));
     b->plan->first_output_view = m->view_count;
-    for (uint32_t i = 0; i < b->graph->output_count; i++)
-        ONNXD_TRY(make_view(m, b->graph->outputs[i], ONNXD_HOST_SPACE, host_device));
+    for (uint32_t i = 0; i < b->graph->output_count; i++) {
+        /* What the tail makes is shown when it has run. */
+        const onnxd_value_id output = b->graph->outputs[i];
+        ONNXD_TRY(make_view(m, onnxd_builder_is_in_tail(b, output) ? ONNXD_NONE : output,
+                            ONNXD_HOST_SPACE, host_device));
+    }
     return NULL;
 }
 
@@ -123,7 +131,7 @@ static onnxd_status *sort_patches(view_maker *m)
 onnxd_status *onnxd_builder_make_views(onnxd_plan_builder *b)
 {
     view_maker m = {.b = b};
-    size_t total = b->graph->output_count;
+    size_t total = (size_t)b->graph->output_count + b->plan->tail.input_count;
     for (uint32_t i = 0; i < b->plan->step_count; i++)
         total += (size_t)b->plan->steps[i].input_count + b->plan->steps[i].output_count;
     if (total > UINT32_MAX)

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "model/internal.h"
+#include "model/tail.h"
 
 /* Runs kept by a plan for reuse; more than are ever in flight on a few devices. */
 #define MAX_SPARE_RUNS 32
@@ -27,6 +28,7 @@ struct onnxd_run {
     onnxd_tensor_view *views;        /* the plan's, with addresses */
     onnxd_kernel_args *args;         /* [step_count] */
     onnxd_string_arena strings;
+    onnxd_interpreter *tail; /* NULL: the plan has none */
 };
 
 /* ---- making and recycling ------------------------------------------------------------------ */
@@ -41,6 +43,7 @@ void onnxd_run_destroy(onnxd_run *run)
     if (run == NULL)
         return;
     onnxd_arena_deinit(&run->strings.arena);
+    onnxd_interpreter_destroy(run->tail);
     onnxd_free(run->spaces);
     onnxd_free(run->views);
     onnxd_free(run->args);
@@ -66,6 +69,13 @@ static onnxd_status *run_create(const onnxd_plan *plan, onnxd_run **out_run)
         onnxd_run_destroy(run);
         return onnxd_error_out_of_memory("a run", plan->view_count * sizeof(run->views[0]),
                                          UINT64_MAX);
+    }
+    if (plan->tail.stage != ONNXD_NONE) {
+        onnxd_status *status = onnxd_tail_create(plan, &run->tail);
+        if (status != NULL) {
+            onnxd_run_destroy(run);
+            return status;
+        }
     }
     if (plan->view_count > 0)
         memcpy(run->views, plan->views, plan->view_count * sizeof(run->views[0]));
@@ -367,14 +377,17 @@ static onnxd_status *issue_on_device(onnxd_run *run, const onnxd_stage *stage,
     return NULL;
 }
 
-onnxd_status *onnxd_run_issue(onnxd_run *run, uint32_t stage_index, const atomic_bool *cancelled,
-                              onnxd_fence *out_fence)
+onnxd_status *onnxd_run_issue(onnxd_run *run, uint32_t stage_index,
+                              const onnxd_run_control *control, onnxd_fence *out_fence)
 {
     const onnxd_stage *stage = &run->plan->stages[stage_index];
+    const atomic_bool *cancelled = control == NULL ? NULL : control->cancelled;
     onnxd_fence fence = ONNXD_FENCE_SIGNALLED;
     uint32_t short_ep;
     ONNXD_TRY(onnxd_run_take_memory(run, &short_ep));
-    if (stage->space == ONNXD_HOST_SPACE) {
+    if (stage_index == run->plan->tail.stage) {
+        ONNXD_TRY(onnxd_tail_run(run->plan, run->tail, run->views, control));
+    } else if (stage->space == ONNXD_HOST_SPACE) {
         ONNXD_TRY(issue_steps(run, stage, cancelled));
     } else {
         onnxd_status *status = issue_on_device(run, stage, cancelled, &fence);
@@ -413,6 +426,8 @@ void onnxd_run_release(onnxd_run *run)
     for (uint32_t s = 0; s < plan->model->space_count; s++)
         give_back(run, s);
     onnxd_arena_reset(&run->strings.arena);
+    if (run->tail != NULL)
+        onnxd_interpreter_clear(run->tail);
     run->has_memory = false;
     run->inputs = NULL;
     run->plan = NULL;

@@ -11,8 +11,7 @@
 #ifndef ONNXD_MODEL_RUN_H
 #define ONNXD_MODEL_RUN_H
 
-#include <stdatomic.h>
-
+#include "model/interpreter.h"
 #include "model/plan.h"
 
 typedef struct onnxd_run onnxd_run;
@@ -34,12 +33,14 @@ void onnxd_run_release(onnxd_run *run);
 ONNXD_NODISCARD onnxd_status *onnxd_run_take_memory(onnxd_run *run, uint32_t *out_ep);
 /* Issues uploads, kernels and downloads of a stage on its instance and returns the fence that
  * covers them; on a host-addressable instance the kernels have run when this returns. When
- * `cancelled` becomes true between kernels the rest is not issued: CANCELLED. When all fences of
- * the instance are in use it waits for one. After an error nothing of the stage is in flight.
+ * `control` (NULL: nothing) says so between kernels the rest is not issued: CANCELLED, and where
+ * nodes are run one by one DEADLINE_EXCEEDED. When all fences of the instance are in use it waits
+ * for one. After an error nothing of the stage is in flight.
  * Errors: OUT_OF_MEMORY (device or host), KERNEL_FAILED, RESOURCE_EXHAUSTED when no fence comes
  * free for a minute, those of copies. */
 ONNXD_NODISCARD onnxd_status *onnxd_run_issue(onnxd_run *run, uint32_t stage,
-                                              const atomic_bool *cancelled, onnxd_fence *out_fence);
+                                              const onnxd_run_control *control,
+                                              onnxd_fence *out_fence);
 /* After the stage's fence was signalled: releases the fence and the blocks that no later stage
  * needs. Returns whether there was such a block. */
 bool onnxd_run_retire(onnxd_run *run, uint32_t stage, onnxd_fence fence);

@@ -40,12 +40,18 @@ static void need_input(const onnxd_node *node, uint32_t input, onnxd_tensor *con
     is_needed[node->inputs[input]] = true;
 }
 
-static onnxd_node_role visit(const onnxd_graph *graph, const onnxd_node *node,
+static onnxd_node_role visit(const onnxd_graph *graph, const onnxd_node *node, bool is_dynamic,
                              onnxd_tensor *const *known, bool *is_needed)
 {
     bool only_first;
     if (count_wanted(graph, node, known, is_needed, &only_first) == 0)
         return ONNXD_NODE_SKIPPED;
+    if (is_dynamic) {
+        for (uint32_t i = 0; i < node->input_count; i++)
+            if (node->inputs[i] != ONNXD_NONE)
+                is_needed[node->inputs[i]] = true;
+        return ONNXD_NODE_DYNAMIC;
+    }
     if (only_first && node->def != NULL && node->def->is_view && node->input_count > 0 &&
         node->inputs[0] != ONNXD_NONE) {
         is_needed[node->inputs[0]] = true;
@@ -56,8 +62,8 @@ static onnxd_node_role visit(const onnxd_graph *graph, const onnxd_node *node,
     return ONNXD_NODE_RUN;
 }
 
-onnxd_status *onnxd_usage_find(const onnxd_graph *graph, onnxd_tensor *const *known,
-                               onnxd_usage *out_usage)
+onnxd_status *onnxd_usage_find(const onnxd_graph *graph, const bool *is_dynamic,
+                               onnxd_tensor *const *known, onnxd_usage *out_usage)
 {
     onnxd_usage usage = {
         .is_needed = onnxd_alloc_zero(graph->value_count, sizeof(bool)),
@@ -72,7 +78,8 @@ onnxd_status *onnxd_usage_find(const onnxd_graph *graph, onnxd_tensor *const *kn
     for (uint32_t i = 0; i < graph->output_count; i++)
         usage.is_needed[graph->outputs[i]] = true;
     for (uint32_t i = graph->node_count; i > 0; i--)
-        usage.roles[i - 1] = visit(graph, &graph->nodes[i - 1], known, usage.is_needed);
+        usage.roles[i - 1] =
+            visit(graph, &graph->nodes[i - 1], is_dynamic[i - 1], known, usage.is_needed);
     *out_usage = usage;
     return NULL;
 }

@@ -65,9 +65,10 @@ static bool try_issue(onnxd_lane *lane, onnxd_request *request, onnxd_status **o
         lane->parked = NULL;
         onnxd_room_settle(lane);
     }
+    const onnxd_run_control control = {.cancelled = &request->cancelled,
+                                       .deadline_ns = request->deadline_ns};
     if (status == NULL && request->stage < onnxd_plan_stage_count(request->plan))
-        status =
-            onnxd_run_issue(request->run, request->stage, &request->cancelled, &request->fence);
+        status = onnxd_run_issue(request->run, request->stage, &control, &request->fence);
     *out_status = status;
     return true;
 }

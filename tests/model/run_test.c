@@ -400,7 +400,9 @@ Test(run, stops_between_kernels_when_cancelled)
     const onnxd_tensor_view input = support_view(mlp_input, ONNXD_FLOAT, "3,4");
     support_ok(onnxd_model_prepare(model, &input, &plan));
     support_ok(onnxd_run_acquire(plan, &input, &run));
-    support_error(onnxd_run_issue(run, 0, &cancelled, &fence), ONNXD_CANCELLED, "cancelled");
+    support_error(
+        onnxd_run_issue(run, 0, &(onnxd_run_control){&cancelled, ONNXD_NO_DEADLINE}, &fence),
+        ONNXD_CANCELLED, "cancelled");
     onnxd_run_release(run);
     const onnxd_ep_stats stats = onnxd_ep_get_stats(runtime->eps[0]);
     cr_expect_eq(stats.kernels_enqueued, 0);
@@ -515,7 +517,9 @@ Test(run, leaves_nothing_in_flight_when_no_fence_is_left)
     onnxd_ep *ep = runtime->eps[0];
     support_ok(onnxd_ep_fence_record(ep, ONNXD_STREAM_COMPUTE, &held));
     support_ok(onnxd_run_acquire(plan, inputs, &run));
-    support_error(onnxd_run_issue(run, 0, &cancelled, &fence), ONNXD_CANCELLED, "cancelled");
+    support_error(
+        onnxd_run_issue(run, 0, &(onnxd_run_control){&cancelled, ONNXD_NO_DEADLINE}, &fence),
+        ONNXD_CANCELLED, "cancelled");
     cr_expect_eq(onnxd_ep_get_stats(ep).copies_issued, 1);
     cr_expect_eq(onnxd_ep_get_stats(ep).fences_live, 1);
     onnxd_run_release(run);
