@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "model/reaper.h"
 #include "tests/model/support.h"
 
