@@ -63,6 +63,14 @@ static void **typed_data(Onnx__TensorProto *proto, typed_kind kind)
     return (void **)(void *)((char *)proto + typed_fields[kind].data_offset);
 }
 
+/* The width of the only types that int32_data, unlike raw_data, holds unpacked. */
+#define SIX_BITS 6
+
+static bool has_six_bits(onnxd_dtype dtype)
+{
+    return onnxd_dtype_bits(dtype) == SIX_BITS;
+}
+
 /* Where a type's elements lie when they are not raw. */
 typedef struct typed_rule {
     typed_kind kind;
@@ -99,6 +107,9 @@ static typed_rule rule_of(onnxd_dtype dtype)
     case ONNXD_FLOAT16:
     case ONNXD_BFLOAT16:
         return (typed_rule){.kind = INT32S, .maximum = UINT16_MAX};
+    case ONNXD_FLOAT6E2M3:
+    case ONNXD_FLOAT6E3M2:
+        return (typed_rule){.kind = INT32S, .maximum = (1 << SIX_BITS) - 1};
     default: /* one byte: 8-bit floats and integers, or several packed elements */
         return (typed_rule){.kind = INT32S, .maximum = UINT8_MAX};
     }
@@ -143,6 +154,20 @@ static int64_t entry_at(const Onnx__TensorProto *proto, typed_kind kind, size_t 
     return value > INT64_MAX ? INT64_MAX : (int64_t)value;
 }
 
+static onnxd_status *read_entry(const Onnx__TensorProto *proto, const typed_rule *rule,
+                                onnxd_dtype dtype, size_t index, int64_t *out_entry)
+{
+    int64_t entry = entry_at(proto, rule->kind, index);
+    if (entry < rule->minimum || entry > rule->maximum)
+        return onnxd_error(ONNXD_INVALID_ARGUMENT,
+                           "%s entry %zu is %" PRId64 ", allowed for %s are %" PRId64
+                           " to %" PRId64,
+                           typed_fields[rule->kind].name, index, entry, onnxd_dtype_name(dtype),
+                           rule->minimum, rule->maximum);
+    *out_entry = entry;
+    return NULL;
+}
+
 /* Entries wider than the elements: each is checked and narrowed. */
 static onnxd_status *from_wider(const Onnx__TensorProto *proto, const typed_rule *rule,
                                 size_t element_bytes, onnxd_tensor *tensor)
@@ -150,14 +175,27 @@ static onnxd_status *from_wider(const Onnx__TensorProto *proto, const typed_rule
     unsigned char *out = tensor->data;
     size_t count = tensor->bytes / element_bytes;
     for (size_t i = 0; i < count; i++) {
-        int64_t entry = entry_at(proto, rule->kind, i);
-        if (entry < rule->minimum || entry > rule->maximum)
-            return onnxd_error(ONNXD_INVALID_ARGUMENT,
-                               "%s entry %zu is %" PRId64 ", allowed for %s are %" PRId64
-                               " to %" PRId64,
-                               typed_fields[rule->kind].name, i, entry,
-                               onnxd_dtype_name(tensor->dtype), rule->minimum, rule->maximum);
+        int64_t entry;
+        ONNXD_TRY(read_entry(proto, rule, tensor->dtype, i, &entry));
         memcpy(out + i * element_bytes, &entry, element_bytes);
+    }
+    return NULL;
+}
+
+/* One entry for each element, which are packed here. `tensor` is zeroed. */
+static onnxd_status *from_six_bits(const Onnx__TensorProto *proto, const typed_rule *rule,
+                                   onnxd_tensor *tensor)
+{
+    unsigned char *out = tensor->data;
+    for (size_t i = 0; i < tensor->count; i++) {
+        int64_t entry;
+        ONNXD_TRY(read_entry(proto, rule, tensor->dtype, i, &entry));
+        /* Four elements take three bytes. */
+        size_t byte = i / 4 * 3 + i % 4 * SIX_BITS / 8;
+        unsigned bits = (unsigned)entry << (i % 4 * SIX_BITS % 8);
+        out[byte] = (unsigned char)(out[byte] | bits);
+        if (bits > UINT8_MAX)
+            out[byte + 1] = (unsigned char)(bits >> 8);
     }
     return NULL;
 }
@@ -173,7 +211,7 @@ static onnxd_status *from_typed(Onnx__TensorProto *proto, onnxd_dtype dtype,
     size_t needed = bytes / element_bytes;
     if (rule.is_direct)
         needed = bytes / field->element_bytes;
-    if (dtype == ONNXD_STRING)
+    if (dtype == ONNXD_STRING || has_six_bits(dtype))
         needed = count;
     if (entries != needed)
         return length_error(field->name, entries, needed, "entries");
@@ -184,7 +222,9 @@ static onnxd_status *from_typed(Onnx__TensorProto *proto, onnxd_dtype dtype,
     onnxd_tensor *tensor = NULL;
     ONNXD_TRY(onnxd_tensor_create(dtype, shape, &tensor));
     onnxd_status *status = NULL;
-    if (bytes > 0)
+    if (has_six_bits(dtype))
+        status = from_six_bits(proto, &rule, tensor);
+    else if (bytes > 0)
         status = from_wider(proto, &rule, element_bytes, tensor);
     if (status != NULL)
         onnxd_tensor_release(tensor);
@@ -245,10 +285,6 @@ static onnxd_status *read_header(const Onnx__TensorProto *proto, onnxd_dtype *ou
     onnxd_dtype dtype = onnxd_dtype_from_onnx(proto->data_type);
     if (dtype == ONNXD_UNDEFINED)
         return onnxd_error(ONNXD_INVALID_ARGUMENT, "data type %d is not known", proto->data_type);
-    /* No operator here takes them, and int32_data, unlike raw_data, holds them unpacked. */
-    if (dtype == ONNXD_FLOAT6E2M3 || dtype == ONNXD_FLOAT6E3M2)
-        return onnxd_error(ONNXD_UNIMPLEMENTED, "tensors of type %s are not supported",
-                           onnxd_dtype_name(dtype));
     if (proto->segment != NULL)
         return onnxd_error(ONNXD_UNIMPLEMENTED, "tensors in segments are not supported");
     if (proto->data_location != 0 && proto->data_location != 1)

@@ -23,6 +23,7 @@ typedef struct cast_params {
 #define TYPES_23 WITHOUT_COMPLEX(ONNXD_SET_ANY_23)
 #define TYPES_24 WITHOUT_COMPLEX(ONNXD_SET_ANY_24)
 #define TYPES_25 WITHOUT_COMPLEX(ONNXD_SET_ANY_25)
+#define TYPES_28 (TYPES_25 | ONNXD_SET_FLOAT6)
 
 static onnxd_status *parse_rounding(const onnxd_node *node, onnxd_rounding *rounding)
 {
@@ -77,7 +78,8 @@ static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *a
                               : opset < 23 ? TYPES_21
                               : opset < 24 ? TYPES_23
                               : opset < 25 ? TYPES_24
-                                           : TYPES_25;
+                              : opset < 28 ? TYPES_25
+                                           : TYPES_28;
     p->to = onnxd_dtype_from_onnx(number);
     if ((allowed & ((onnxd_dtype_set)1u << p->to)) == 0)
         return onnxd_op_error(
@@ -205,11 +207,11 @@ static onnxd_status *compute(const onnxd_compute *compute)
                              .outputs = {{.types = set}}, .parse = parse_like, .infer = infer_like \
     }
 #define ROWS_19(ROW)                                                                               \
-    ROW(19, 20, TYPES_19), ROW(21, 22, TYPES_21), ROW(23, 23, TYPES_23), ROW(24, 24, TYPES_24),    \
-        ROW(25, ONNXD_OPSET_MAX, TYPES_25)
+    ROW(19, 20, TYPES_19), ROW(21, 22, TYPES_21), ROW(23, 23, TYPES_23), ROW(24, 24, TYPES_24)
 
 const onnxd_op_def onnxd_op_cast[] = {
-    CAST_ROW(1, 8, TYPES_1), CAST_ROW(9, 12, TYPES_9),   CAST_ROW(13, 18, TYPES_13),
-    ROWS_19(CAST_ROW),       LIKE_ROW(15, 18, TYPES_13), ROWS_19(LIKE_ROW),
+    CAST_ROW(1, 8, TYPES_1),    CAST_ROW(9, 12, TYPES_9),   CAST_ROW(13, 18, TYPES_13),
+    ROWS_19(CAST_ROW),          CAST_ROW(25, 27, TYPES_25), CAST_ROW(28, ONNXD_OPSET_MAX, TYPES_28),
+    LIKE_ROW(15, 18, TYPES_13), ROWS_19(LIKE_ROW),          LIKE_ROW(25, ONNXD_OPSET_MAX, TYPES_25),
     {.op_type = NULL},
 };

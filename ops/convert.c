@@ -1,8 +1,10 @@
 #include "ops/convert.h"
 
+#include "ops/move.h"
 #include "ops/types.h"
 
-#define SMALL_FLOATS (ONNXD_SET_FLOAT8 | ONNXD_SET(FLOAT8E8M0) | ONNXD_SET(FLOAT4E2M1))
+#define SMALL_FLOATS                                                                               \
+    (ONNXD_SET_FLOAT8 | ONNXD_SET(FLOAT8E8M0) | ONNXD_SET_FLOAT6 | ONNXD_SET(FLOAT4E2M1))
 
 static bool is_in(onnxd_dtype_set set, onnxd_dtype dtype)
 {
@@ -44,24 +46,7 @@ static uint64_t float_to_uint64(double value)
     return (uint64_t)float_to_int64(value);
 }
 
-/* ---- packed integers ---- */
-
-static uint8_t packed_get(const uint8_t *data, unsigned bits, size_t index)
-{
-    size_t per_byte = 8 / bits;
-    unsigned shift = (unsigned)(index % per_byte) * bits;
-    return (uint8_t)(((unsigned)data[index / per_byte] >> shift) & ((1u << bits) - 1));
-}
-
-static void packed_set(uint8_t *data, unsigned bits, size_t index, uint8_t value)
-{
-    size_t per_byte = 8 / bits;
-    unsigned shift = (unsigned)(index % per_byte) * bits;
-    uint8_t *byte = &data[index / per_byte];
-    /* The first element of a byte clears the others, so that no stale bits stay behind the last. */
-    unsigned keep = shift == 0 ? 0 : *byte;
-    *byte = (uint8_t)(keep | (value & ((1u << bits) - 1)) << shift);
-}
+/* ---- types of a byte or less ---- */
 
 static int64_t sign_extend(uint8_t value, unsigned bits)
 {
@@ -69,21 +54,32 @@ static int64_t sign_extend(uint8_t value, unsigned bits)
     return (int64_t)(value ^ sign) - (int64_t)sign;
 }
 
+/* Elements are packed and unpacked from a group of 8 on, which begins at a byte in every type. */
+#define GROUP 8
+
+static size_t byte_of_group(onnxd_dtype dtype, size_t first)
+{
+    return first / GROUP * onnxd_dtype_bits(dtype);
+}
+
 static void load_bytes(onnxd_dtype dtype, const uint8_t *data, size_t first, size_t count,
                        onnxd_wide *out)
 {
-    unsigned bits = onnxd_dtype_bits(dtype);
-    for (size_t i = 0; i < count; i++) {
-        uint8_t raw = packed_get(data, bits, first + i);
-        if (is_in(SMALL_FLOATS, dtype))
-            out[i].f = onnxd_small_float_load(dtype, raw);
-        else if (dtype == ONNXD_BOOL)
-            out[i].u = raw != 0;
-        else if (onnxd_wide_kind_of(dtype) == ONNXD_WIDE_SIGNED)
-            out[i].i = sign_extend(raw, bits);
-        else
-            out[i].u = raw;
-    }
+    uint8_t group[GROUP + ONNXD_WIDE_CHUNK];
+    const uint8_t *raw = group + first % GROUP;
+    onnxd_unpack(dtype, first % GROUP + count, data + byte_of_group(dtype, first), group);
+    if (is_in(SMALL_FLOATS, dtype))
+        for (size_t i = 0; i < count; i++)
+            out[i].f = onnxd_small_float_load(dtype, raw[i]);
+    else if (dtype == ONNXD_BOOL)
+        for (size_t i = 0; i < count; i++)
+            out[i].u = raw[i] != 0;
+    else if (onnxd_wide_kind_of(dtype) == ONNXD_WIDE_SIGNED)
+        for (size_t i = 0; i < count; i++)
+            out[i].i = sign_extend(raw[i], onnxd_dtype_bits(dtype));
+    else
+        for (size_t i = 0; i < count; i++)
+            out[i].u = raw[i];
 }
 
 void onnxd_wide_load(onnxd_dtype dtype, const void *data, size_t first, size_t count,
@@ -160,17 +156,19 @@ static double as_double(onnxd_wide_kind kind, onnxd_wide value)
 static void store_bytes(onnxd_dtype dtype, onnxd_wide_kind kind, const onnxd_wide *in, size_t count,
                         const onnxd_rounding *rounding, uint8_t *data, size_t first)
 {
-    unsigned bits = onnxd_dtype_bits(dtype);
-    for (size_t i = 0; i < count; i++) {
-        uint8_t raw;
-        if (is_in(SMALL_FLOATS, dtype))
-            raw = onnxd_small_float_store(dtype, as_double(kind, in[i]), rounding);
-        else if (kind == ONNXD_WIDE_FLOAT)
-            raw = (uint8_t)float_to_int32(in[i].f);
-        else
-            raw = (uint8_t)in[i].u;
-        packed_set(data, bits, first + i, raw);
-    }
+    uint8_t group[GROUP + ONNXD_WIDE_CHUNK];
+    uint8_t *raw = group + first % GROUP;
+    onnxd_unpack(dtype, first % GROUP, data + byte_of_group(dtype, first), group);
+    if (is_in(SMALL_FLOATS, dtype))
+        for (size_t i = 0; i < count; i++)
+            raw[i] = onnxd_small_float_store(dtype, as_double(kind, in[i]), rounding);
+    else if (kind == ONNXD_WIDE_FLOAT)
+        for (size_t i = 0; i < count; i++)
+            raw[i] = (uint8_t)float_to_int32(in[i].f);
+    else
+        for (size_t i = 0; i < count; i++)
+            raw[i] = (uint8_t)in[i].u;
+    onnxd_pack(dtype, first % GROUP + count, group, data + byte_of_group(dtype, first));
 }
 
 void onnxd_wide_store(onnxd_dtype dtype, onnxd_wide_kind kind, const onnxd_wide *in, size_t count,

@@ -29,7 +29,7 @@ typedef union onnxd_wide {
     uint64_t u;
 } onnxd_wide;
 
-/* Elements per chunk; a multiple of the elements in a byte of every packed type. */
+/* Elements per chunk; a multiple of 8, so that in every packed type each begins at a byte. */
 #define ONNXD_WIDE_CHUNK 256
 
 /* How to round to the types of a byte or less that cannot hold most numbers. */
@@ -41,11 +41,10 @@ typedef struct onnxd_rounding {
 /* Every type but STRING, complex and UNDEFINED has a wide form. */
 bool onnxd_wide_has(onnxd_dtype dtype);
 onnxd_wide_kind onnxd_wide_kind_of(onnxd_dtype dtype);
-/* Elements [first, first + count) of `data`; for packed types `first` is a multiple of the chunk.
- */
+/* Elements [first, first + count) of `data`; of types of a byte or less at most a chunk. */
 void onnxd_wide_load(onnxd_dtype dtype, const void *data, size_t first, size_t count,
                      onnxd_wide *out);
-/* The reverse; `kind` says what `in` holds. */
+/* The reverse; `kind` says what `in` holds. In packed types the rest of the last byte becomes 0. */
 void onnxd_wide_store(onnxd_dtype dtype, onnxd_wide_kind kind, const onnxd_wide *in, size_t count,
                       const onnxd_rounding *rounding, void *data, size_t first);
 
@@ -60,7 +59,7 @@ size_t onnxd_wide_format(onnxd_wide_kind kind, onnxd_wide value, char *buffer);
 bool onnxd_wide_parse(const onnxd_string *text, onnxd_wide_kind *inout_kind, onnxd_wide *out_value);
 
 /* A small floating-point format: sign, exponent and fraction bits as raw number, in both
- * directions. For FLOAT8..., FLOAT4E2M1 and FLOAT8E8M0. */
+ * directions. For FLOAT8..., FLOAT6..., FLOAT4E2M1 and FLOAT8E8M0. */
 double onnxd_small_float_load(onnxd_dtype dtype, uint8_t bits);
 uint8_t onnxd_small_float_store(onnxd_dtype dtype, double value, const onnxd_rounding *rounding);
 

@@ -23,10 +23,11 @@
 #define ONNXD_SET_FLOAT8                                                                           \
     (ONNXD_SET(FLOAT8E4M3FN) | ONNXD_SET(FLOAT8E4M3FNUZ) | ONNXD_SET(FLOAT8E5M2) |                 \
      ONNXD_SET(FLOAT8E5M2FNUZ))
-/* Types with less than a byte per element: only kernels that never address an element take them. */
+#define ONNXD_SET_FLOAT6 (ONNXD_SET(FLOAT6E2M3) | ONNXD_SET(FLOAT6E3M2))
+/* Types with less than a byte per element; ops/move.h has how kernels address them. */
 #define ONNXD_SET_PACKED                                                                           \
     (ONNXD_SET(INT4) | ONNXD_SET(UINT4) | ONNXD_SET(FLOAT4E2M1) | ONNXD_SET(INT2) |                \
-     ONNXD_SET(UINT2))
+     ONNXD_SET(UINT2) | ONNXD_SET_FLOAT6)
 
 /* "Any tensor", as the operators that move elements list it. */
 #define ONNXD_SET_ANY_1                                                                            \

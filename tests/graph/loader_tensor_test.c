@@ -31,10 +31,10 @@ static const struct dtype_case {
     {21, 2, TENSOR_INT32_DATA, ENTRY_VARINT, 2},    {22, 2, TENSOR_INT32_DATA, ENTRY_VARINT, 2},
     {23, 2, TENSOR_INT32_DATA, ENTRY_VARINT, 2},    {24, 3, TENSOR_INT32_DATA, ENTRY_VARINT, 3},
     {25, 1, TENSOR_INT32_DATA, ENTRY_VARINT, 1},    {26, 1, TENSOR_INT32_DATA, ENTRY_VARINT, 1},
+    {27, 3, TENSOR_INT32_DATA, ENTRY_VARINT, 3},    {28, 3, TENSOR_INT32_DATA, ENTRY_VARINT, 3},
 };
 
-/* The two of six bits have a test of their own. */
-_Static_assert(ONNXD_COUNT(dtype_cases) == ONNXD_DTYPE_COUNT - 3, "every type has a case");
+_Static_assert(ONNXD_COUNT(dtype_cases) == ONNXD_DTYPE_COUNT - 1, "every type has a case");
 
 static void begin(wire *w, int32_t dtype, size_t rank, const int64_t *dims)
 {
@@ -101,18 +101,29 @@ Test(loader_tensor, lengths_are_exact_for_every_type)
     }
 }
 
-Test(loader_tensor, types_of_six_bits_are_refused_by_name)
+/* Raw data is a stream of bits, int32_data has an entry for each element. */
+Test(loader_tensor, types_of_six_bits)
 {
-    static const int64_t dims[1] = {4};
-    static const char *const messages[] = {"tensors of type float6e2m3 are not supported",
-                                           "tensors of type float6e3m2 are not supported"};
-    for (int i = 0; i < 2; i++) {
+    static const int64_t dims[1] = {5};
+    static const uint8_t entries[] = {1, 2, 0x3f, 0x20, 0x15}, above[] = {0, 0, 0, 0, 64};
+    static const uint8_t packed[] = {0x81, 0xf0, 0x83, 0x15};
+    for (int i = 0; i < 4; i++) {
         wire w;
-        begin(&w, ONNXD_FLOAT6E2M3 + i, 1, dims);
-        wire_bytes(&w, TENSOR_RAW_DATA, "abc", 3);
+        begin(&w, ONNXD_FLOAT6E2M3 + i % 2, 1, dims);
+        wire_bytes(&w, i < 2 ? TENSOR_RAW_DATA : TENSOR_INT32_DATA, i < 2 ? packed : entries,
+                   i < 2 ? sizeof(packed) : sizeof(entries));
         end(&w);
-        load_bad(&w, ONNXD_UNIMPLEMENTED, messages[i]);
+        onnxd_graph *graph = load_good(&w);
+        const onnxd_tensor *tensor = graph->values[0].constant;
+        cr_assert_eq(tensor->bytes, sizeof(packed));
+        cr_assert_arr_eq(tensor->data, packed, sizeof(packed));
+        onnxd_graph_destroy(graph);
     }
+    wire w;
+    begin(&w, ONNXD_FLOAT6E3M2, 1, dims);
+    wire_bytes(&w, TENSOR_INT32_DATA, above, sizeof(above));
+    end(&w);
+    load_bad(&w, ONNXD_INVALID_ARGUMENT, "entry 4 is 64, allowed for float6e3m2 are 0 to 63");
 }
 
 Test(loader_tensor, empty_and_scalar_of_every_type)

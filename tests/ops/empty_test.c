@@ -20,6 +20,7 @@ static const op_text rows[] = {
     {"BatchNormalization", 0, "", "float$; float[0]{}; float[0]{}; float[0]{}; float[0]{}", ""},
     {"BatchNormalization:3", 0, "training_mode=1",
      "float$; float[1]{1}; float[1]{0}; float[1]{0}; float[1]{1}", ""},
+    {"BitCast", 0, "to=6", "float$", ""},
     {"Cast", 0, "to=11", "float$", ""},
     {"Concat", 0, "axis=0", "float$; float$", ""},
     {"Concat", 0, "axis=-1", "float$; float$", ""},

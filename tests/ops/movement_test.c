@@ -19,7 +19,11 @@ Test(movement, transpose_every_size)
          "int32[2,2,2]{1,2,5,6,3,4,7,8}"},
         {"Transpose", 13, "", "int64[]{7}", "int64[]{7}"},
         {"Transpose", 13, "", "float[0,3]{}", "float[3,0]{}"},
-        {"Transpose", 25, "", "int4[2,2]{1,2,3,4}", "error: int4"},
+        {"Transpose", 25, "", "int4[2,3]{1,-2,3,4,5,-6}", "int4[3,2]{1,4,-2,5,3,-6}"},
+        {"Transpose", 25, "", "uint2[3,3]{0,1,2,3,0,1,2,3,0}", "uint2[3,3]{0,3,2,1,0,3,2,1,0}"},
+        {"Transpose", 25, "", "float4e2m1[3,1]{0.5,-6,1.5}", "float4e2m1[1,3]{0.5,-6,1.5}"},
+        {"Transpose", 25, "", "int4[0,3]{}", "int4[3,0]{}"},
+        {"Transpose", 22, "", "float4e2m1[1]{1}", "error: float4e2m1"},
     };
     EXPECT_EVALUATED(calls);
 }
