@@ -66,6 +66,11 @@ void onnxd_graph_destroy(onnxd_graph *graph)
 {
     if (graph == NULL)
         return;
+    for (onnxd_graph *absorbed = graph->absorbed; absorbed != NULL; absorbed = graph->absorbed) {
+        graph->absorbed = absorbed->absorbed;
+        absorbed->absorbed = NULL;
+        onnxd_graph_destroy(absorbed);
+    }
     for (uint32_t i = 0; i < graph->node_count; i++)
         onnxd_node_release_attributes(&graph->nodes[i]);
     for (uint32_t i = 0; i < graph->value_count; i++)

@@ -24,21 +24,6 @@ void onnxd_node_release_attributes(onnxd_node *node);
  */
 ONNXD_NODISCARD onnxd_status *onnxd_graph_reserve(onnxd_graph *graph, size_t value_count,
                                                   size_t node_count);
-/* Whether some node of the graph has a subgraph. */
-bool onnxd_graph_has_subgraphs(const onnxd_graph *graph);
-/* A value of a subgraph that stands for the value of that name in the enclosing graph. A name used
- * only deeper down has such a value in every graph between. */
-static inline bool onnxd_value_is_outer(const onnxd_value *value)
-{
-    return value->producer == ONNXD_NONE && !value->is_input && value->constant == NULL;
-}
-/* Calls visit(value, context) for each value of the node's graph that a subgraph of the node uses;
- * a value can come more than once. `map` is the graph's name map. */
-struct onnxd_name_map;
-void onnxd_node_captures(const struct onnxd_name_map *map, const onnxd_node *node,
-                         void (*visit)(onnxd_value_id value, void *context), void *context);
-/* captured[v] = true for each value that some subgraph may use; the others stay as they are. */
-ONNXD_NODISCARD onnxd_status *onnxd_graph_mark_captures(const onnxd_graph *graph, bool *captured);
 /* Calls visit(subgraph, context) for each subgraph that the node owns, those within them aside. */
 void onnxd_node_subgraphs(const onnxd_node *node,
                           void (*visit)(onnxd_graph *subgraph, void *context), void *context);

@@ -15,43 +15,6 @@ static const char *text_of(const char *text)
     return text == NULL ? "" : text;
 }
 
-/* Adds a value whose name nothing in the graph has yet. `what` is for the message. */
-static onnxd_status *define(onnxd_scope *scope, const char *name, const char *what,
-                            onnxd_value_id *out_value)
-{
-    char text[ONNXD_NAME_TEXT];
-    if (name == NULL || name[0] == '\0')
-        return onnxd_error(ONNXD_INVALID_ARGUMENT, "%s has no name", what);
-    if (onnxd_name_map_find(&scope->names, name) != ONNXD_NONE)
-        return onnxd_error(ONNXD_INVALID_ARGUMENT, "%s '%s' is defined twice", what,
-                           onnxd_name_text(name, text, sizeof(text)));
-    onnxd_value_id value;
-    ONNXD_TRY(onnxd_graph_add_value(scope->graph, name, &value));
-    bool added;
-    return onnxd_name_map_add(&scope->names, scope->graph->values[value].name, value, out_value,
-                              &added);
-}
-
-/* The value called `name` as a subgraph sees it: its own, or one that stands for an outer one. */
-static onnxd_status *lookup(onnxd_scope *scope, const char *name, onnxd_value_id *out_value)
-{
-    onnxd_scope *owner = scope;
-    while (owner != NULL && onnxd_name_map_find(&owner->names, name) == ONNXD_NONE)
-        owner = owner->parent;
-    if (owner == NULL) {
-        char text[ONNXD_NAME_TEXT];
-        return onnxd_error(ONNXD_INVALID_ARGUMENT, "value '%s' is produced by nothing",
-                           onnxd_name_text(name, text, sizeof(text)));
-    }
-    /* Every graph between gets a value of that name, so that captures show one level at a time. */
-    for (onnxd_scope *inner = scope; inner != owner; inner = inner->parent) {
-        onnxd_value_id value;
-        ONNXD_TRY(define(inner, name, "value", &value));
-    }
-    *out_value = onnxd_name_map_find(&scope->names, name);
-    return NULL;
-}
-
 static onnxd_status *read_type(onnxd_scope *scope, const Onnx__ValueInfoProto *proto,
                                onnxd_value_id value)
 {
@@ -79,7 +42,7 @@ static onnxd_status *define_inputs(onnxd_scope *scope, const Onnx__GraphProto *p
 {
     for (size_t i = 0; i < proto->n_input; i++) {
         onnxd_value_id value;
-        ONNXD_TRY(define(scope, proto->input[i]->name, "graph input", &value));
+        ONNXD_TRY(onnxd_loader_define(scope, proto->input[i]->name, "graph input", &value));
         ONNXD_TRY(read_type(scope, proto->input[i], value));
     }
     return NULL;
@@ -92,7 +55,7 @@ static onnxd_status *set_initializer(onnxd_scope *scope, const char *name, onnxd
     onnxd_value_id value = name == NULL ? ONNXD_NONE : onnxd_name_map_find(&scope->names, name);
     bool is_input = value != ONNXD_NONE && scope->graph->values[value].constant == NULL;
     if (!is_input)
-        ONNXD_TRY(define(scope, name, "initializer", &value));
+        ONNXD_TRY(onnxd_loader_define(scope, name, "initializer", &value));
     const onnxd_value *declared = &scope->graph->values[value];
     if (declared->type.kind != ONNXD_VALUE_TENSOR ||
         (declared->type.dtype != ONNXD_UNDEFINED && declared->type.dtype != tensor->dtype) ||
@@ -156,7 +119,7 @@ static onnxd_status *define_node_outputs(onnxd_scope *scope, const Onnx__GraphPr
             onnxd_value_id value;
             if (node->output[i][0] == '\0')
                 continue;
-            onnxd_status *status = define(scope, node->output[i], "output", &value);
+            onnxd_status *status = onnxd_loader_define(scope, node->output[i], "output", &value);
             if (status != NULL) {
                 char label[ONNXD_NODE_LABEL];
                 return onnxd_status_context(status, "%s",
@@ -216,7 +179,7 @@ static onnxd_status *read_outputs(onnxd_scope *scope, const Onnx__GraphProto *pr
     for (size_t i = 0; i < proto->n_output && status == NULL; i++) {
         const char *name = text_of(proto->output[i]->name);
         char text[ONNXD_NAME_TEXT];
-        status = lookup(scope, name, &ids[i]);
+        status = onnxd_loader_lookup(scope, name, &ids[i]);
         if (status == NULL && graph->values[ids[i]].is_output)
             status = onnxd_error(ONNXD_INVALID_ARGUMENT, "it is listed twice");
         if (status == NULL && !graph->values[ids[i]].is_input)
@@ -266,7 +229,7 @@ static onnxd_status *lookup_all(onnxd_scope *scope, char *const *names, size_t c
     for (size_t i = 0; i < count; i++) {
         ids[i] = ONNXD_NONE;
         if (names[i][0] != '\0')
-            ONNXD_TRY(lookup(scope, names[i], &ids[i]));
+            ONNXD_TRY(onnxd_loader_lookup(scope, names[i], &ids[i]));
     }
     return NULL;
 }
@@ -286,6 +249,7 @@ static onnxd_status *read_node(onnxd_scope *scope, const Onnx__NodeProto *proto,
     node->input_count = (uint32_t)proto->n_input;
     node->output_count = (uint32_t)proto->n_output;
     ONNXD_TRY(onnxd_loader_attributes(scope, proto->attribute, proto->n_attribute, node));
+    ONNXD_TRY(onnxd_loader_captures(node));
     onnxd_node_id id;
     return onnxd_graph_add_node(scope->graph, node, &id);
 }
@@ -399,6 +363,8 @@ onnxd_status *onnxd_loader_graph(onnxd_loader *loader, Onnx__GraphProto *proto, 
     if (status == NULL)
         status = convert(&scope, proto);
     if (status == NULL)
+        status = onnxd_loader_set_captures(&scope);
+    if (status == NULL)
         status = onnxd_graph_compact(graph);
     if (status == NULL)
         status = onnxd_graph_verify(graph);
@@ -406,6 +372,7 @@ onnxd_status *onnxd_loader_graph(onnxd_loader *loader, Onnx__GraphProto *proto, 
         status = resolve_known(loader, graph);
     onnxd_name_map_deinit(&scope.names);
     onnxd_name_map_deinit(&scope.symbols);
+    onnxd_free(scope.captures);
     if (status == NULL) {
         if (parent != NULL)
             charge_subgraph(loader, graph);

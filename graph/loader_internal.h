@@ -75,7 +75,23 @@ typedef struct onnxd_scope {
     onnxd_name_map names;
     onnxd_name_map symbols;
     struct onnxd_scope *parent;
+    /* What the graph uses from around it; `input` is a value of the parent's graph until the node
+     * that owns the graph is complete. */
+    onnxd_capture *captures;
+    uint32_t capture_count, capture_capacity;
 } onnxd_scope;
+
+/* The value called `name` as the scope sees it: its own, or one that stands for an outer one, which
+ * then is captured by every graph between. */
+ONNXD_NODISCARD onnxd_status *onnxd_loader_lookup(onnxd_scope *scope, const char *name,
+                                                  onnxd_value_id *out_value);
+/* Appends what the node's subgraphs capture to its inputs, an array of onnxd_alloc's. */
+ONNXD_NODISCARD onnxd_status *onnxd_loader_captures(onnxd_node *node);
+/* The scope's captures become those of its graph. */
+ONNXD_NODISCARD onnxd_status *onnxd_loader_set_captures(const onnxd_scope *scope);
+/* Adds a value whose name nothing in the scope has yet. `what` is for the message. */
+ONNXD_NODISCARD onnxd_status *onnxd_loader_define(onnxd_scope *scope, const char *name,
+                                                  const char *what, onnxd_value_id *out_value);
 
 ONNXD_NODISCARD onnxd_status *onnxd_loader_type(onnxd_scope *scope, const Onnx__TypeProto *proto,
                                                 onnxd_tensor_type *out_type);

@@ -1,85 +1,11 @@
 /*
- * The order of nodes: captures of subgraphs, topological sorting, dropping of removed nodes.
+ * The order of nodes: topological sorting, dropping of removed nodes. What subgraphs capture is
+ * among the inputs of their node.
  */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "graph/internal.h"
-#include "graph/name_map.h"
-
-static size_t subgraph_count(const onnxd_attribute *attribute)
-{
-    if (attribute->kind == ONNXD_ATTRIBUTE_GRAPH)
-        return 1;
-    return attribute->kind == ONNXD_ATTRIBUTE_GRAPHS ? attribute->count : 0;
-}
-
-static const onnxd_graph *subgraph_at(const onnxd_attribute *attribute, size_t index)
-{
-    return attribute->kind == ONNXD_ATTRIBUTE_GRAPH ? attribute->value.graph
-                                                    : attribute->value.graphs[index];
-}
-
-bool onnxd_graph_has_subgraphs(const onnxd_graph *graph)
-{
-    for (uint32_t n = 0; n < graph->node_count; n++)
-        for (uint32_t a = 0; a < graph->nodes[n].attribute_count; a++)
-            if (subgraph_count(&graph->nodes[n].attributes[a]) > 0)
-                return true;
-    return false;
-}
-
-void onnxd_node_captures(const onnxd_name_map *map, const onnxd_node *node,
-                         void (*visit)(onnxd_value_id value, void *context), void *context)
-{
-    for (uint32_t a = 0; a < node->attribute_count; a++) {
-        for (size_t i = 0; i < subgraph_count(&node->attributes[a]); i++) {
-            const onnxd_graph *subgraph = subgraph_at(&node->attributes[a], i);
-            for (uint32_t v = 0; v < subgraph->value_count; v++) {
-                onnxd_value_id id = ONNXD_NONE;
-                if (onnxd_value_is_outer(&subgraph->values[v]))
-                    id = onnxd_name_map_find(map, subgraph->values[v].name);
-                if (id != ONNXD_NONE)
-                    visit(id, context);
-            }
-        }
-    }
-}
-
-/* A map of all values; empty when no node can capture by name. */
-static onnxd_status *build_map(const onnxd_graph *graph, onnxd_name_map *map)
-{
-    onnxd_name_map_init(map);
-    if (!onnxd_graph_has_subgraphs(graph))
-        return NULL;
-    for (uint32_t v = 0; v < graph->value_count; v++) {
-        uint32_t id;
-        bool added;
-        onnxd_status *status = onnxd_name_map_add(map, graph->values[v].name, v, &id, &added);
-        if (status != NULL) {
-            onnxd_name_map_deinit(map);
-            return status;
-        }
-    }
-    return NULL;
-}
-
-static void mark(onnxd_value_id value, void *context)
-{
-    bool *captured = context;
-    captured[value] = true;
-}
-
-onnxd_status *onnxd_graph_mark_captures(const onnxd_graph *graph, bool *captured)
-{
-    onnxd_name_map map;
-    ONNXD_TRY(build_map(graph, &map));
-    for (uint32_t n = 0; n < graph->node_count; n++)
-        if (!graph->nodes[n].is_removed)
-            onnxd_node_captures(&map, &graph->nodes[n], mark, captured);
-    onnxd_name_map_deinit(&map);
-    return NULL;
-}
 
 /*
  * Kahn's algorithm. Edges are stored once, grouped by producer (first[p] .. first[p + 1]), so the
@@ -87,35 +13,26 @@ onnxd_status *onnxd_graph_mark_captures(const onnxd_graph *graph, bool *captured
  */
 typedef struct sorter {
     const onnxd_graph *graph;
-    onnxd_name_map map;
     size_t *first;       /* node_count + 1 */
     uint32_t *consumers; /* edges */
     uint32_t *waiting;   /* producers that are not placed yet */
     uint32_t *order;     /* the result: old ids */
     uint32_t placed;
-    /* of the edge visit under way */
-    onnxd_node_id consumer;
-    void (*edge)(struct sorter *sorter, onnxd_node_id producer);
+    onnxd_node_id consumer; /* of the edge visit under way */
 } sorter;
-
-static void visit_value(onnxd_value_id value, void *context)
-{
-    sorter *s = context;
-    onnxd_node_id producer = s->graph->values[value].producer;
-    if (producer != ONNXD_NONE)
-        s->edge(s, producer);
-}
 
 static void visit_edges(sorter *s, void (*edge)(sorter *s, onnxd_node_id producer))
 {
-    s->edge = edge;
     for (uint32_t n = 0; n < s->graph->node_count; n++) {
         const onnxd_node *node = &s->graph->nodes[n];
         s->consumer = n;
-        for (uint32_t i = 0; i < node->input_count; i++)
+        for (uint32_t i = 0; i < node->input_count; i++) {
+            onnxd_node_id producer = ONNXD_NONE;
             if (node->inputs[i] != ONNXD_NONE)
-                visit_value(node->inputs[i], s);
-        onnxd_node_captures(&s->map, node, visit_value, s);
+                producer = s->graph->values[node->inputs[i]].producer;
+            if (producer != ONNXD_NONE)
+                edge(s, producer);
+        }
     }
 }
 
@@ -167,7 +84,6 @@ static onnxd_status *cycle_error(sorter *s)
 
 static void sorter_deinit(sorter *s)
 {
-    onnxd_name_map_deinit(&s->map);
     onnxd_free(s->first);
     onnxd_free(s->consumers);
     onnxd_free(s->waiting);
@@ -179,7 +95,6 @@ static onnxd_status *sort(sorter *s, const onnxd_graph *graph)
 {
     memset(s, 0, sizeof(*s));
     s->graph = graph;
-    ONNXD_TRY(build_map(graph, &s->map));
     size_t count = graph->node_count;
     s->first = onnxd_alloc_zero(count + 2, sizeof(*s->first));
     s->waiting = onnxd_alloc_zero(count + 1, sizeof(*s->waiting));
@@ -213,7 +128,7 @@ static bool is_sorted(const onnxd_graph *graph)
                 return false;
         }
     }
-    return !onnxd_graph_has_subgraphs(graph);
+    return true;
 }
 
 static void renumber(onnxd_graph *graph)

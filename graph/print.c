@@ -202,7 +202,8 @@ static void print_node(const onnxd_graph *graph, const onnxd_node *node, int ind
     }
     onnxd_strbuf_puts(out, " (");
     for (uint32_t i = 0; i < node->input_count; i++) {
-        onnxd_strbuf_puts(out, i > 0 ? ", " : "");
+        bool is_capture = i == node->input_count - node->capture_count;
+        onnxd_strbuf_puts(out, is_capture ? "; " : i > 0 ? ", " : "");
         onnxd_strbuf_puts(out, node->inputs[i] == ONNXD_NONE ? "-"
                                                              : graph->values[node->inputs[i]].name);
     }
@@ -243,6 +244,11 @@ static void print_indented(const onnxd_graph *graph, int indent, onnxd_strbuf *o
     for (uint32_t i = 0; i < graph->input_count; i++) {
         onnxd_strbuf_printf(out, "%*sinput ", indent, "");
         print_typed(graph, graph->inputs[i], out);
+        onnxd_strbuf_puts(out, "\n");
+    }
+    for (uint32_t i = 0; i < graph->capture_count; i++) {
+        onnxd_strbuf_printf(out, "%*scapture %u ", indent, "", graph->captures[i].input);
+        print_typed(graph, graph->captures[i].value, out);
         onnxd_strbuf_puts(out, "\n");
     }
     for (uint32_t v = 0; v < graph->value_count; v++) {

@@ -16,10 +16,64 @@ static onnxd_status *node_error(const onnxd_graph *graph, const onnxd_node *node
                        onnxd_node_label(graph, node, label, sizeof(label)), text, what);
 }
 
-/* `produced` marks the outputs met so far. */
+/* Whether something says what the value is: a node, the caller, a constant, the enclosing graph. */
+static bool is_given(const onnxd_graph *graph, onnxd_value_id id, const bool *produced)
+{
+    const onnxd_value *value = &graph->values[id];
+    return value->producer != ONNXD_NONE || value->is_input || value->constant != NULL ||
+           produced[id];
+}
+
+typedef struct capture_check {
+    const onnxd_graph *graph; /* of the node */
+    const onnxd_node *node;
+    onnxd_status *status;
+    uint32_t used; /* captures of all subgraphs together, each input counted once or more */
+} capture_check;
+
+/* The captures of one subgraph, seen from the node that owns it. */
+static void verify_subgraph(onnxd_graph *subgraph, void *context)
+{
+    capture_check *check = context;
+    const onnxd_node *node = check->node;
+    char label[ONNXD_NODE_LABEL];
+    onnxd_node_label(check->graph, node, label, sizeof(label));
+    if (check->status == NULL && subgraph->parent != check->graph)
+        check->status =
+            onnxd_error(ONNXD_INVALID_ARGUMENT, "%s: a subgraph belongs to another graph", label);
+    for (uint32_t i = 0; i < subgraph->capture_count && check->status == NULL; i++) {
+        uint32_t input = subgraph->captures[i].input;
+        if (input < node->input_count - node->capture_count || input >= node->input_count)
+            check->status = onnxd_error(
+                ONNXD_INVALID_ARGUMENT, "%s: a subgraph captures input %u, captures are %u to %u",
+                label, input, node->input_count - node->capture_count, node->input_count - 1);
+        else if (node->inputs[input] == ONNXD_NONE)
+            check->status =
+                onnxd_error(ONNXD_INVALID_ARGUMENT,
+                            "%s: a subgraph captures input %u, which is absent", label, input);
+    }
+    check->used += subgraph->capture_count;
+}
+
+static onnxd_status *verify_captures(const onnxd_graph *graph, const onnxd_node *node)
+{
+    char label[ONNXD_NODE_LABEL];
+    capture_check check = {.graph = graph, .node = node};
+    if (node->capture_count <= node->input_count)
+        onnxd_node_subgraphs(node, verify_subgraph, &check);
+    if (check.status == NULL &&
+        (node->capture_count > node->input_count || check.used < node->capture_count))
+        return onnxd_error(ONNXD_INVALID_ARGUMENT, "%s: %u inputs, %u captures, %u uses of them",
+                           onnxd_node_label(graph, node, label, sizeof(label)), node->input_count,
+                           node->capture_count, check.used);
+    return check.status;
+}
+
+/* `produced` marks captured values and the outputs met so far. */
 static onnxd_status *verify_node(const onnxd_graph *graph, onnxd_node_id id, bool *produced)
 {
     const onnxd_node *node = &graph->nodes[id];
+    ONNXD_TRY(verify_captures(graph, node));
     for (uint32_t i = 0; i < node->input_count; i++) {
         onnxd_value_id input = node->inputs[i];
         if (input == ONNXD_NONE)
@@ -29,8 +83,7 @@ static onnxd_status *verify_node(const onnxd_graph *graph, onnxd_node_id id, boo
         const onnxd_value *value = &graph->values[input];
         if (value->producer != ONNXD_NONE && value->producer >= id)
             return node_error(graph, node, "is used before it is produced", input);
-        if (value->producer == ONNXD_NONE && !value->is_input && value->constant == NULL &&
-            graph->parent == NULL)
+        if (!is_given(graph, input, produced))
             return node_error(graph, node, "is produced by nothing", input);
     }
     for (uint32_t i = 0; i < node->output_count; i++) {
@@ -69,7 +122,7 @@ static onnxd_status *verify_value(const onnxd_graph *graph, onnxd_value_id id, c
     return NULL;
 }
 
-static onnxd_status *verify_signature(const onnxd_graph *graph)
+static onnxd_status *verify_signature(const onnxd_graph *graph, const bool *produced)
 {
     for (uint32_t i = 0; i < graph->input_count; i++) {
         if (graph->inputs[i] >= graph->value_count)
@@ -84,8 +137,7 @@ static onnxd_status *verify_signature(const onnxd_graph *graph)
         const onnxd_value *value = &graph->values[graph->outputs[i]];
         if (!value->is_output)
             return value_error(value, "is not marked as graph output");
-        if (value->producer == ONNXD_NONE && !value->is_input && value->constant == NULL &&
-            graph->parent == NULL)
+        if (!is_given(graph, graph->outputs[i], produced))
             return value_error(value, "is a graph output that nothing produces");
     }
     return NULL;
@@ -107,13 +159,28 @@ static onnxd_status *verify_names(const onnxd_graph *graph)
     return status;
 }
 
+/* Captures seen from the subgraph itself. */
+static onnxd_status *mark_captures(const onnxd_graph *graph, bool *produced)
+{
+    for (uint32_t i = 0; i < graph->capture_count; i++) {
+        onnxd_value_id id = graph->captures[i].value;
+        if (id >= graph->value_count)
+            return onnxd_error(ONNXD_INVALID_ARGUMENT, "capture #%u has an id out of range", i);
+        if (graph->values[id].producer != ONNXD_NONE || graph->values[id].is_input || produced[id])
+            return value_error(&graph->values[id], "is captured and has another source too");
+        produced[id] = true;
+    }
+    return NULL;
+}
+
 static onnxd_status *verify_production(const onnxd_graph *graph, bool *produced)
 {
+    ONNXD_TRY(mark_captures(graph, produced));
     for (uint32_t n = 0; n < graph->node_count; n++)
         ONNXD_TRY(verify_node(graph, n, produced));
     for (uint32_t v = 0; v < graph->value_count; v++)
         ONNXD_TRY(verify_value(graph, v, produced));
-    return NULL;
+    return verify_signature(graph, produced);
 }
 
 onnxd_status *onnxd_graph_verify(const onnxd_graph *graph)
@@ -124,6 +191,5 @@ onnxd_status *onnxd_graph_verify(const onnxd_graph *graph)
     onnxd_status *status = verify_production(graph, produced);
     onnxd_free(produced);
     ONNXD_TRY(status);
-    ONNXD_TRY(verify_signature(graph));
     return verify_names(graph);
 }

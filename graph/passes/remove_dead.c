@@ -3,12 +3,15 @@
 #include "graph/internal.h"
 #include "graph/passes.h"
 
-/* live[v]: a graph output, a subgraph or a live node uses v. Marks dead nodes removed. */
+/* live[v]: a graph output or a live node uses v, or the enclosing graph gives it. Marks dead nodes
+ * removed. */
 static uint32_t sweep(onnxd_graph *graph, bool *live)
 {
     uint32_t removed = 0;
     for (uint32_t i = 0; i < graph->output_count; i++)
         live[graph->outputs[i]] = true;
+    for (uint32_t i = 0; i < graph->capture_count; i++)
+        live[graph->captures[i].value] = true;
     for (uint32_t n = graph->node_count; n-- > 0;) {
         onnxd_node *node = &graph->nodes[n];
         bool is_live = false;
@@ -46,13 +49,9 @@ static onnxd_status *run(onnxd_graph *graph, const onnxd_pass_env *env, uint32_t
     bool *live = onnxd_alloc_zero((size_t)graph->value_count + 1, sizeof(*live));
     if (live == NULL)
         return onnxd_error_out_of_memory("live values", graph->value_count, UINT64_MAX);
-    uint32_t changes = 0;
-    onnxd_status *status = onnxd_graph_mark_captures(graph, live);
-    if (status == NULL) {
-        changes = sweep(graph, live);
-        changes += drop_constants(graph, live);
-        status = onnxd_graph_compact(graph);
-    }
+    uint32_t changes = sweep(graph, live);
+    changes += drop_constants(graph, live);
+    onnxd_status *status = onnxd_graph_compact(graph);
     onnxd_free(live);
     if (status == NULL)
         *out_changes = changes;

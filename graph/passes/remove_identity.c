@@ -39,13 +39,12 @@ static bool hands_on(const onnxd_graph *graph, const onnxd_node *node)
         node->output_count == 0 || node->inputs[0] == ONNXD_NONE || node->outputs[0] == ONNXD_NONE)
         return false;
     if (strcmp(node->op_type, "Identity") == 0)
-        return graph->values[node->inputs[0]].type.kind == ONNXD_VALUE_TENSOR;
+        return true;
     return strcmp(node->op_type, "Dropout") == 0 && is_inference_dropout(graph, node);
 }
 
 typedef struct rewrite {
     onnxd_graph *graph;
-    bool *captured;              /* values that a subgraph uses by name */
     onnxd_value_id *replacement; /* what each value has become; itself while unchanged */
     uint32_t changes;
 } rewrite;
@@ -54,7 +53,7 @@ typedef struct rewrite {
 static bool move_output(rewrite *r, onnxd_value_id input, onnxd_value_id output)
 {
     onnxd_value *source = &r->graph->values[input];
-    if (source->producer == ONNXD_NONE || source->is_output || r->captured[input])
+    if (source->producer == ONNXD_NONE || source->is_output)
         return false;
     onnxd_node *producer = &r->graph->nodes[source->producer];
     for (uint32_t i = 0; i < producer->output_count; i++)
@@ -73,7 +72,7 @@ static void visit(rewrite *r, onnxd_node *node)
         return;
     onnxd_value_id output = node->outputs[0];
     onnxd_value_id input = r->replacement[node->inputs[0]];
-    bool is_named = r->graph->values[output].is_output || r->captured[output];
+    bool is_named = r->graph->values[output].is_output;
     if (is_named && !move_output(r, input, output))
         return;
     if (!is_named)
@@ -95,7 +94,6 @@ static onnxd_status *rewrite_all(rewrite *r)
     onnxd_graph *graph = r->graph;
     for (uint32_t v = 0; v < graph->value_count; v++)
         r->replacement[v] = v;
-    ONNXD_TRY(onnxd_graph_mark_captures(graph, r->captured));
     for (uint32_t n = 0; n < graph->node_count; n++)
         visit(r, &graph->nodes[n]);
     settle(r);
@@ -109,14 +107,12 @@ static onnxd_status *run(onnxd_graph *graph, const onnxd_pass_env *env, uint32_t
     rewrite r = {.graph = graph};
     size_t count = (size_t)graph->value_count + 1;
     onnxd_status *status = NULL;
-    r.captured = onnxd_alloc_zero(count, sizeof(*r.captured));
     r.replacement = onnxd_alloc_zero(count, sizeof(*r.replacement));
-    if (r.captured == NULL || r.replacement == NULL)
+    if (r.replacement == NULL)
         status = onnxd_error_out_of_memory("replacement of values", count * sizeof(*r.replacement),
                                            UINT64_MAX);
     if (status == NULL)
         status = rewrite_all(&r);
-    onnxd_free(r.captured);
     onnxd_free(r.replacement);
     if (status == NULL)
         *out_changes = r.changes;

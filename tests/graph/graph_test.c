@@ -239,36 +239,87 @@ Test(graph, labels_are_safe_for_messages)
     onnxd_graph_destroy(graph);
 }
 
-Test(graph, subgraphs_capture_by_name)
+/* y = If(cond) { then: inner_out = Identity(late) }, with `late` as the node's second input. */
+static onnxd_graph *capturing_graph(onnxd_graph *inner, onnxd_capture *capture)
 {
     onnxd_graph *graph = build_graph();
-    onnxd_graph *inner = build_graph();
     inner->parent = graph;
     build_node(inner, "Identity", "late", "inner_out");
     build_signature(inner, "", "inner_out");
+    *capture = (onnxd_capture){.value = build_value(inner, "late"), .input = 1};
+    inner->captures = capture;
+    inner->capture_count = 1;
     onnxd_attribute branch = {
         .name = "then_branch", .kind = ONNXD_ATTRIBUTE_GRAPH, .count = 1, .value.graph = inner};
-    onnxd_value_id ids[2] = {build_value(graph, "cond"), build_value(graph, "y")};
+    onnxd_value_id inputs[2] = {build_value(graph, "cond"), build_value(graph, "late")};
+    onnxd_value_id output = build_value(graph, "y");
     onnxd_node node = {.op_type = "If",
-                       .inputs = &ids[0],
-                       .outputs = &ids[1],
-                       .input_count = 1,
+                       .inputs = inputs,
+                       .outputs = &output,
+                       .input_count = 2,
                        .output_count = 1,
+                       .capture_count = 1,
                        .attributes = &branch,
                        .attribute_count = 1};
     onnxd_node_id id;
     expect_ok(onnxd_graph_add_node(graph, &node, &id));
     build_node(graph, "Identity", "cond", "late");
     build_signature(graph, "cond", "y");
+    return graph;
+}
+
+Test(graph, captures_are_inputs)
+{
+    onnxd_capture capture;
+    onnxd_graph *graph = capturing_graph(build_graph(), &capture);
     expect_ok(onnxd_graph_compact(graph));
+    expect_ok(onnxd_graph_verify(graph));
     expect_graph(graph, "graph \"\" ir 8 opset ai.onnx 13\n"
                         "input cond: ?\n"
                         "node Identity (cond) -> (late: ?)\n"
-                        "node If (cond) -> (y: ?) {then_branch=\n"
+                        "node If (cond; late) -> (y: ?) {then_branch=\n"
                         "  graph \"\"\n"
+                        "  capture 1 late: ?\n"
                         "  node Identity (late) -> (inner_out: ?)\n"
                         "  output inner_out: ?\n"
                         "}\n"
                         "output y: ?\n");
+    onnxd_graph_destroy(graph);
+}
+
+Test(graph, verify_checks_captures)
+{
+    onnxd_capture capture;
+    onnxd_graph *inner = build_graph();
+    onnxd_graph *graph = capturing_graph(inner, &capture);
+    expect_ok(onnxd_graph_compact(graph));
+    onnxd_node *node = &graph->nodes[1];
+
+    capture.input = 0;
+    expect_error(onnxd_graph_verify(graph), ONNXD_INVALID_ARGUMENT, "captures input 0");
+    capture.input = 2;
+    expect_error(onnxd_graph_verify(graph), ONNXD_INVALID_ARGUMENT, "captures input 2");
+    capture.input = 1;
+    onnxd_value_id late = node->inputs[1];
+    node->inputs[1] = ONNXD_NONE;
+    expect_error(onnxd_graph_verify(graph), ONNXD_INVALID_ARGUMENT, "input 1, which is absent");
+    node->inputs[1] = late;
+    node->capture_count = 2;
+    expect_error(onnxd_graph_verify(graph), ONNXD_INVALID_ARGUMENT, "2 captures, 1 uses");
+    node->capture_count = 3;
+    expect_error(onnxd_graph_verify(graph), ONNXD_INVALID_ARGUMENT, "3 captures, 0 uses");
+    node->capture_count = 1;
+    inner->parent = inner;
+    expect_error(onnxd_graph_verify(graph), ONNXD_INVALID_ARGUMENT, "belongs to another graph");
+    inner->parent = graph;
+    expect_ok(onnxd_graph_verify(graph));
+    expect_ok(onnxd_graph_verify(inner));
+
+    capture.value = build_value(inner, "inner_out");
+    expect_error(onnxd_graph_verify(inner), ONNXD_INVALID_ARGUMENT, "has another source too");
+    capture.value = 99;
+    expect_error(onnxd_graph_verify(inner), ONNXD_INVALID_ARGUMENT, "id out of range");
+    inner->capture_count = 0;
+    expect_error(onnxd_graph_verify(inner), ONNXD_INVALID_ARGUMENT, "'late' is produced by");
     onnxd_graph_destroy(graph);
 }
