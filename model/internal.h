@@ -56,6 +56,20 @@ uint32_t onnxd_model_host_ep(const onnxd_model *model);
 /* Ends every request kept for reuse. */
 void onnxd_model_drop_requests(onnxd_model *model);
 
+/* ---- what callers see, while a model is loaded ------------------------------------------------
+ */
+
+/* Ports with the names that the file gives them, before any pass. Where callers can only pass
+ * tensors, an output that a ZipMap makes becomes the tensor of its values. Errors: OUT_OF_MEMORY.
+ */
+ONNXD_NODISCARD onnxd_status *onnxd_model_name_ports(onnxd_model *model);
+/* Their types, after placement. Errors: UNIMPLEMENTED for a port that callers cannot pass,
+ * INVALID_ARGUMENT for one without a type. */
+ONNXD_NODISCARD onnxd_status *onnxd_model_type_ports(onnxd_model *model);
+/* Placement sees the outermost nodes alone. Errors: NO_EP_FOR_OP naming a node of a subgraph whose
+ * operator is not known. */
+ONNXD_NODISCARD onnxd_status *onnxd_model_check_subgraphs(const onnxd_model *model);
+
 /* ---- placing, while a model is loaded -------------------------------------------------------- */
 
 /* Errors: OUT_OF_MEMORY; what was acquired stays with the model. */

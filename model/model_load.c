@@ -85,76 +85,6 @@ static onnxd_status *run_custom_passes(onnxd_model *model, const onnxd_pass_env 
     return NULL;
 }
 
-/* ---- subgraphs ----------------------------------------------------------------------------- */
-
-/* Placement sees the outermost nodes alone. As deep as subgraphs nest, which the loader bounds. */
-static onnxd_status *check_subgraph(const onnxd_op_registry *registry, // NOLINT(misc-no-recursion)
-                                    const onnxd_graph *graph)
-{
-    for (onnxd_node_id n = 0; n < graph->node_count; n++) {
-        const onnxd_node *node = &graph->nodes[n];
-        if (node->def == NULL && graph->parent != NULL)
-            return onnxd_node_context(
-                graph, node, onnxd_op_missing(registry, node->domain, node->op_type, node->opset));
-        for (uint32_t a = 0; a < node->attribute_count; a++) {
-            const onnxd_attribute *attribute = &node->attributes[a];
-            if (attribute->kind == ONNXD_ATTRIBUTE_GRAPH)
-                ONNXD_TRY(check_subgraph(registry, attribute->value.graph));
-            for (size_t i = 0; attribute->kind == ONNXD_ATTRIBUTE_GRAPHS && i < attribute->count;
-                 i++)
-                ONNXD_TRY(check_subgraph(registry, attribute->value.graphs[i]));
-        }
-    }
-    return NULL;
-}
-
-/* ---- signature ----------------------------------------------------------------------------- */
-
-static onnxd_status *make_port(const onnxd_model *model, onnxd_value_id id, const char *what,
-                               onnxd_model_port *out_port)
-{
-    const onnxd_value *value = &model->graph->values[id];
-    const bool is_tensor = value->type.kind == ONNXD_VALUE_TENSOR;
-    if (!is_tensor && !model->options.allows_datums)
-        return onnxd_error(ONNXD_UNIMPLEMENTED,
-                           "%s '%s' is not a tensor, which the protocol cannot carry", what,
-                           value->name);
-    if (is_tensor && value->type.dtype == ONNXD_UNDEFINED)
-        return onnxd_error(ONNXD_INVALID_ARGUMENT, "%s '%s' has no type", what, value->name);
-    *out_port = (onnxd_model_port){.name = value->name, .type = value->type};
-    return NULL;
-}
-
-static onnxd_status *mark_shape_inputs(onnxd_model *model)
-{
-    const uint32_t count = model->graph->input_count;
-    bool *needs_value = onnxd_alloc_zero(count, sizeof(bool));
-    if (needs_value == NULL)
-        return onnxd_error_out_of_memory("a model's signature", count, UINT64_MAX);
-    onnxd_status *status = onnxd_shape_value_inputs(model->graph, model->is_dynamic, needs_value);
-    for (uint32_t i = 0; i < count && status == NULL; i++)
-        model->inputs[i].value_decides_shapes = needs_value[i];
-    onnxd_free(needs_value);
-    return status;
-}
-
-static onnxd_status *make_signature(onnxd_model *model)
-{
-    const onnxd_graph *graph = model->graph;
-    model->inputs = onnxd_alloc_zero(graph->input_count, sizeof(onnxd_model_port));
-    model->outputs = onnxd_alloc_zero(graph->output_count, sizeof(onnxd_model_port));
-    if (model->inputs == NULL || model->outputs == NULL)
-        return onnxd_error_out_of_memory("a model's signature",
-                                         ((uint64_t)graph->input_count + graph->output_count) *
-                                             sizeof(onnxd_model_port),
-                                         UINT64_MAX);
-    for (uint32_t i = 0; i < graph->input_count; i++)
-        ONNXD_TRY(make_port(model, graph->inputs[i], "input", &model->inputs[i]));
-    for (uint32_t i = 0; i < graph->output_count; i++)
-        ONNXD_TRY(make_port(model, graph->outputs[i], "output", &model->outputs[i]));
-    return mark_shape_inputs(model);
-}
-
 /* ---- the plan of static shapes ------------------------------------------------------------- */
 
 static bool is_static(const onnxd_model *model)
@@ -233,12 +163,13 @@ static onnxd_status *load(onnxd_model *model, const char *path, const onnxd_mode
     ONNXD_TRY(make_spaces(model));
     ONNXD_TRY(
         onnxd_graph_load_file(path, model->runtime->registry, &options->limits, &model->graph));
+    ONNXD_TRY(onnxd_model_name_ports(model));
     ONNXD_TRY(onnxd_passes_run(model->graph, &env));
     ONNXD_TRY(run_custom_passes(model, &env));
-    ONNXD_TRY(check_subgraph(env.registry, model->graph));
+    ONNXD_TRY(onnxd_model_check_subgraphs(model));
     ONNXD_TRY(onnxd_model_share_weights(model));
     ONNXD_TRY(onnxd_model_place(model));
-    ONNXD_TRY(make_signature(model));
+    ONNXD_TRY(onnxd_model_type_ports(model));
     ONNXD_TRY(onnxd_plan_cache_init(&model->plans, options->plan_cache_capacity));
     return prepare_within_memory(model);
 }

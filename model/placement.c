@@ -239,16 +239,6 @@ static onnxd_status *check_possible(const placer *p)
 
 /* ---- the order of the nodes ---------------------------------------------------------------- */
 
-static bool has_subgraphs(const onnxd_graph *graph)
-{
-    for (onnxd_node_id n = 0; n < graph->node_count; n++)
-        for (uint32_t a = 0; a < graph->nodes[n].attribute_count; a++)
-            if (graph->nodes[n].attributes[a].kind == ONNXD_ATTRIBUTE_GRAPH ||
-                graph->nodes[n].attributes[a].kind == ONNXD_ATTRIBUTE_GRAPHS)
-                return true;
-    return false;
-}
-
 static void list_sets(const placer *p, onnxd_ep_set *sets)
 {
     for (onnxd_node_id n = 0; n < p->graph->node_count; n++) {
@@ -289,12 +279,11 @@ static onnxd_status *apply_order(placer *p, const onnxd_node_id *order)
     return onnxd_placement_renumber(p->graph, order);
 }
 
-/* A subgraph reads values by name, which the order does not see. */
 static onnxd_status *order_nodes(placer *p)
 {
     const uint32_t count = p->graph->node_count;
     onnxd_status *status = NULL;
-    if (count == 0 || p->ep_count < 2 || p->ep_count > ONNXD_EP_SET_MAX || has_subgraphs(p->graph))
+    if (count == 0 || p->ep_count < 2 || p->ep_count > ONNXD_EP_SET_MAX)
         return NULL;
     onnxd_ep_set *sets = onnxd_alloc_zero(count, sizeof(sets[0]));
     onnxd_node_id *order = onnxd_alloc_zero(count, sizeof(order[0]));
