@@ -12,7 +12,7 @@ static bool is_tensor(const onnxd_graph *graph, onnxd_value_id value)
 /* Whether the node's own definition or the kinds of its values say so. */
 static bool is_dynamic_itself(const onnxd_graph *graph, const onnxd_node *node)
 {
-    if (node->def != NULL && node->def->run != NULL)
+    if (node->def != NULL && node->def->run != NULL && node->def->compute == NULL)
         return true;
     for (uint32_t i = 0; i < node->input_count; i++)
         if (!is_tensor(graph, node->inputs[i]))

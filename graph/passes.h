@@ -33,10 +33,10 @@ ONNXD_NODISCARD onnxd_status *onnxd_passes_run(onnxd_graph *graph, const onnxd_p
 ONNXD_NODISCARD onnxd_status *onnxd_infer_shapes(onnxd_graph *graph);
 
 /* Which nodes have to be run one by one on the host: is_dynamic[n] (node_count entries) is set
- * where the definition of node n has run(), an input or output of it is no tensor, or an input
- * comes from such a node. The others can be planned for as soon as the shapes of the graph's inputs
- * are known. Wants the kinds of values, hence inference, before. Errors: INVALID_ARGUMENT naming a
- * node that comes before what it depends on. */
+ * where the definition of node n has run() and no compute(), an input or output of it is no tensor,
+ * or an input comes from such a node. The others can be planned for as soon as the shapes of the
+ * graph's inputs are known. Wants the kinds of values, hence inference, before. Errors:
+ * INVALID_ARGUMENT naming a node that comes before what it depends on. */
 ONNXD_NODISCARD onnxd_status *onnxd_graph_mark_dynamic(const onnxd_graph *graph, bool *is_dynamic);
 
 /*
