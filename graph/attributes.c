@@ -116,6 +116,42 @@ onnxd_status *onnxd_attribute_ints(const onnxd_node *node, const char *name, siz
     return NULL;
 }
 
+onnxd_status *onnxd_attribute_int_list(const onnxd_node *node, const char *name,
+                                       const int64_t **inout_values, size_t *inout_count)
+{
+    const onnxd_attribute *attribute = NULL;
+    ONNXD_TRY(find(node, name, ONNXD_ATTRIBUTE_INTS, &attribute));
+    if (attribute != NULL) {
+        *inout_values = attribute->value.ints;
+        *inout_count = attribute->count;
+    }
+    return NULL;
+}
+
+onnxd_status *onnxd_attribute_float_list(const onnxd_node *node, const char *name,
+                                         const float **inout_values, size_t *inout_count)
+{
+    const onnxd_attribute *attribute = NULL;
+    ONNXD_TRY(find(node, name, ONNXD_ATTRIBUTE_FLOATS, &attribute));
+    if (attribute != NULL) {
+        *inout_values = attribute->value.floats;
+        *inout_count = attribute->count;
+    }
+    return NULL;
+}
+
+onnxd_status *onnxd_attribute_string_list(const onnxd_node *node, const char *name,
+                                          const onnxd_text **inout_values, size_t *inout_count)
+{
+    const onnxd_attribute *attribute = NULL;
+    ONNXD_TRY(find(node, name, ONNXD_ATTRIBUTE_STRINGS, &attribute));
+    if (attribute != NULL) {
+        *inout_values = attribute->value.strings;
+        *inout_count = attribute->count;
+    }
+    return NULL;
+}
+
 onnxd_status *onnxd_attribute_tensor(const onnxd_node *node, const char *name,
                                      const onnxd_tensor **inout_tensor)
 {
@@ -123,6 +159,26 @@ onnxd_status *onnxd_attribute_tensor(const onnxd_node *node, const char *name,
     ONNXD_TRY(find(node, name, ONNXD_ATTRIBUTE_TENSOR, &attribute));
     if (attribute != NULL)
         *inout_tensor = attribute->value.tensor;
+    return NULL;
+}
+
+onnxd_status *onnxd_attribute_type(const onnxd_node *node, const char *name,
+                                   const onnxd_tensor_type **inout_type)
+{
+    const onnxd_attribute *attribute = NULL;
+    ONNXD_TRY(find(node, name, ONNXD_ATTRIBUTE_TYPE_PROTO, &attribute));
+    if (attribute != NULL)
+        *inout_type = attribute->value.type;
+    return NULL;
+}
+
+onnxd_status *onnxd_attribute_graph(const onnxd_node *node, const char *name,
+                                    const onnxd_graph **inout_graph)
+{
+    const onnxd_attribute *attribute = NULL;
+    ONNXD_TRY(find(node, name, ONNXD_ATTRIBUTE_GRAPH, &attribute));
+    if (attribute != NULL)
+        *inout_graph = attribute->value.graph;
     return NULL;
 }
 

@@ -24,8 +24,23 @@ ONNXD_NODISCARD onnxd_status *onnxd_attribute_ints(const onnxd_node *node, const
                                                    size_t min_count, size_t max_count,
                                                    int64_t minimum, int64_t maximum,
                                                    int64_t *values, size_t *inout_count);
+/* Lists of any length, borrowed from the graph. *inout_count stays as it was when absent. */
+ONNXD_NODISCARD onnxd_status *onnxd_attribute_int_list(const onnxd_node *node, const char *name,
+                                                       const int64_t **inout_values,
+                                                       size_t *inout_count);
+ONNXD_NODISCARD onnxd_status *onnxd_attribute_float_list(const onnxd_node *node, const char *name,
+                                                         const float **inout_values,
+                                                         size_t *inout_count);
+ONNXD_NODISCARD onnxd_status *onnxd_attribute_string_list(const onnxd_node *node, const char *name,
+                                                          const onnxd_text **inout_values,
+                                                          size_t *inout_count);
 ONNXD_NODISCARD onnxd_status *onnxd_attribute_tensor(const onnxd_node *node, const char *name,
                                                      const onnxd_tensor **inout_tensor);
+/* The type of values, as Optional's `type`. */
+ONNXD_NODISCARD onnxd_status *onnxd_attribute_type(const onnxd_node *node, const char *name,
+                                                   const onnxd_tensor_type **inout_type);
+ONNXD_NODISCARD onnxd_status *onnxd_attribute_graph(const onnxd_node *node, const char *name,
+                                                    const onnxd_graph **inout_graph);
 /* Fails with "attribute 'x' of node ... is required" when absent. */
 ONNXD_NODISCARD onnxd_status *onnxd_attribute_require(const onnxd_node *node, const char *name);
 

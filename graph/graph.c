@@ -36,9 +36,11 @@ static void release_attribute(const onnxd_attribute *attribute)
 {
     switch (attribute->kind) {
     case ONNXD_ATTRIBUTE_TENSOR:
+    case ONNXD_ATTRIBUTE_SPARSE_TENSOR:
         release_tensor(attribute->value.tensor);
         break;
     case ONNXD_ATTRIBUTE_TENSORS:
+    case ONNXD_ATTRIBUTE_SPARSE_TENSORS:
         for (size_t i = 0; i < attribute->count; i++)
             release_tensor(attribute->value.tensors[i]);
         break;

@@ -66,6 +66,21 @@ static onnxd_status *read_tensors(onnxd_scope *scope, Onnx__TensorProto **protos
     return NULL;
 }
 
+static onnxd_status *read_sparse_tensors(onnxd_scope *scope, Onnx__SparseTensorProto **protos,
+                                         size_t count, onnxd_attribute *attribute)
+{
+    if (count == 0)
+        return NULL;
+    void *memory = NULL;
+    ONNXD_TRY(onnxd_graph_alloc(scope->graph, count, sizeof(onnxd_tensor *), &memory));
+    onnxd_tensor **tensors = memory;
+    attribute->value.tensors = (const onnxd_tensor *const *)tensors;
+    for (; attribute->count < count; attribute->count++)
+        ONNXD_TRY(onnxd_loader_sparse(scope->loader, protos[attribute->count],
+                                      &tensors[attribute->count]));
+    return NULL;
+}
+
 static onnxd_status *read_graphs(onnxd_scope *scope, Onnx__GraphProto **protos, size_t count,
                                  onnxd_attribute *attribute)
 {
@@ -89,6 +104,42 @@ static onnxd_status *read_tensor(onnxd_scope *scope, Onnx__TensorProto *proto,
     onnxd_tensor *tensor = NULL;
     ONNXD_TRY(onnxd_loader_tensor(scope->loader, proto, &tensor));
     attribute->value.tensor = tensor;
+    return NULL;
+}
+
+static onnxd_status *read_sparse_tensor(onnxd_scope *scope, Onnx__SparseTensorProto *proto,
+                                        onnxd_attribute *attribute)
+{
+    if (proto == NULL)
+        return onnxd_error(ONNXD_INVALID_ARGUMENT, "the sparse tensor is missing");
+    onnxd_tensor *tensor = NULL;
+    ONNXD_TRY(onnxd_loader_sparse(scope->loader, proto, &tensor));
+    attribute->value.tensor = tensor;
+    return NULL;
+}
+
+static onnxd_status *read_types(onnxd_scope *scope, Onnx__TypeProto *const *protos, size_t count,
+                                onnxd_attribute *attribute)
+{
+    if (count == 0)
+        return NULL;
+    void *memory = NULL;
+    ONNXD_TRY(onnxd_graph_alloc(scope->graph, count, sizeof(onnxd_tensor_type), &memory));
+    onnxd_tensor_type *types = memory;
+    for (size_t i = 0; i < count; i++)
+        ONNXD_TRY(onnxd_loader_type(scope, protos[i], &types[i]));
+    attribute->value.types = types;
+    attribute->count = count;
+    return NULL;
+}
+
+static onnxd_status *read_type(onnxd_scope *scope, Onnx__TypeProto *proto,
+                               onnxd_attribute *attribute)
+{
+    if (proto == NULL)
+        return onnxd_error(ONNXD_INVALID_ARGUMENT, "the type is missing");
+    ONNXD_TRY(read_types(scope, &proto, 1, attribute));
+    attribute->value.type = attribute->value.types;
     return NULL;
 }
 
@@ -133,9 +184,9 @@ static onnxd_status *check_payload(const Onnx__AttributeProto *proto)
         {ONNXD_ATTRIBUTE_STRINGS, proto->n_strings > 0},
         {ONNXD_ATTRIBUTE_TENSORS, proto->n_tensors > 0},
         {ONNXD_ATTRIBUTE_GRAPHS, proto->n_graphs > 0},
-        {ONNXD_ATTRIBUTE_SPARSE_TENSOR, proto->has_sparse_tensor != 0},
+        {ONNXD_ATTRIBUTE_SPARSE_TENSOR, proto->sparse_tensor != NULL},
         {ONNXD_ATTRIBUTE_SPARSE_TENSORS, proto->n_sparse_tensors > 0},
-        {ONNXD_ATTRIBUTE_TYPE_PROTO, proto->has_tp != 0},
+        {ONNXD_ATTRIBUTE_TYPE_PROTO, proto->tp != NULL},
         {ONNXD_ATTRIBUTE_TYPE_PROTOS, proto->n_type_protos > 0},
     };
     if (proto->type < ONNXD_ATTRIBUTE_FLOAT || proto->type > ONNXD_ATTRIBUTE_TYPE_PROTOS)
@@ -180,6 +231,16 @@ static onnxd_status *read_attribute(onnxd_scope *scope, Onnx__AttributeProto *pr
         return read_tensors(scope, proto->tensors, proto->n_tensors, attribute);
     case ONNXD_ATTRIBUTE_GRAPHS:
         return read_graphs(scope, proto->graphs, proto->n_graphs, attribute);
+    case ONNXD_ATTRIBUTE_SPARSE_TENSOR:
+        ONNXD_TRY(read_sparse_tensor(scope, proto->sparse_tensor, attribute));
+        break;
+    case ONNXD_ATTRIBUTE_SPARSE_TENSORS:
+        return read_sparse_tensors(scope, proto->sparse_tensors, proto->n_sparse_tensors,
+                                   attribute);
+    case ONNXD_ATTRIBUTE_TYPE_PROTO:
+        return read_type(scope, proto->tp, attribute);
+    case ONNXD_ATTRIBUTE_TYPE_PROTOS:
+        return read_types(scope, proto->type_protos, proto->n_type_protos, attribute);
     default:
         return NULL;
     }

@@ -40,15 +40,23 @@ void onnxd_print_type(const onnxd_graph *graph, const onnxd_tensor_type *type, o
     print_dims(graph, &type->shape, out);
 }
 
-static void print_value_type(const onnxd_graph *graph, const onnxd_value *value, onnxd_strbuf *out)
+/* "float[2]", "sequence(float[2])"; the kind alone where the element type is not known. */
+static void print_any_type(const onnxd_graph *graph, const onnxd_tensor_type *type,
+                           onnxd_strbuf *out)
 {
     static const char *const kinds[] = {
         "tensor", "sequence",         "optional",     "optional_sequence",
         "map",    "sequence_of_maps", "sparse_tensor"};
-    if (value->type.kind == ONNXD_VALUE_TENSOR)
-        onnxd_print_type(graph, &value->type, out);
-    else
-        onnxd_strbuf_puts(out, kinds[value->type.kind]);
+    if (type->kind == ONNXD_VALUE_TENSOR) {
+        onnxd_print_type(graph, type, out);
+        return;
+    }
+    onnxd_strbuf_puts(out, kinds[type->kind]);
+    if (type->dtype == ONNXD_UNDEFINED)
+        return;
+    onnxd_strbuf_puts(out, "(");
+    onnxd_print_type(graph, type, out);
+    onnxd_strbuf_puts(out, ")");
 }
 
 static void print_float(double value, bool is_double, onnxd_strbuf *out)
@@ -144,9 +152,11 @@ static void print_item(const onnxd_graph *graph, const onnxd_attribute *attribut
         print_text(&attribute->value.strings[index], out);
         break;
     case ONNXD_ATTRIBUTE_TENSOR:
+    case ONNXD_ATTRIBUTE_SPARSE_TENSOR:
         print_tensor(graph, attribute->value.tensor, out);
         break;
     case ONNXD_ATTRIBUTE_TENSORS:
+    case ONNXD_ATTRIBUTE_SPARSE_TENSORS:
         print_tensor(graph, attribute->value.tensors[index], out);
         break;
     case ONNXD_ATTRIBUTE_GRAPH:
@@ -157,19 +167,29 @@ static void print_item(const onnxd_graph *graph, const onnxd_attribute *attribut
         onnxd_strbuf_puts(out, "\n");
         print_indented(attribute->value.graphs[index], indent + 2, out);
         break;
+    case ONNXD_ATTRIBUTE_TYPE_PROTO:
+        print_any_type(graph, attribute->value.type, out);
+        break;
+    case ONNXD_ATTRIBUTE_TYPE_PROTOS:
+        print_any_type(graph, &attribute->value.types[index], out);
+        break;
     default:
         onnxd_strbuf_puts(out, "..");
         break;
     }
 }
 
+static bool is_plural(onnxd_attribute_kind kind)
+{
+    return (kind >= ONNXD_ATTRIBUTE_FLOATS && kind <= ONNXD_ATTRIBUTE_GRAPHS) ||
+           kind == ONNXD_ATTRIBUTE_SPARSE_TENSORS || kind == ONNXD_ATTRIBUTE_TYPE_PROTOS;
+}
+
 static void print_attribute(const onnxd_graph *graph, const onnxd_attribute *attribute, int indent,
                             onnxd_strbuf *out)
 {
-    bool is_plural =
-        attribute->kind >= ONNXD_ATTRIBUTE_FLOATS && attribute->kind <= ONNXD_ATTRIBUTE_GRAPHS;
     onnxd_strbuf_printf(out, "%s=", attribute->name);
-    if (!is_plural) {
+    if (!is_plural(attribute->kind)) {
         print_item(graph, attribute, 0, indent, out);
         return;
     }
@@ -186,7 +206,7 @@ static void print_typed(const onnxd_graph *graph, onnxd_value_id id, onnxd_strbu
 {
     const onnxd_value *value = &graph->values[id];
     onnxd_strbuf_printf(out, "%s: ", value->name);
-    print_value_type(graph, value, out);
+    print_any_type(graph, &value->type, out);
 }
 
 static void print_node(const onnxd_graph *graph, const onnxd_node *node, int indent,

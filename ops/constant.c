@@ -1,4 +1,5 @@
-/* Constant: a tensor that the node carries as one of several attributes. */
+/* Constant: a tensor that the node carries as one of several attributes. A sparse one is dense
+ * here: the loader has made it so. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -36,10 +37,10 @@ static const struct {
     const char *name;
     onnxd_attribute_kind kind;
 } forms[] = {
-    {"value", ONNXD_ATTRIBUTE_TENSOR},          {"value_float", ONNXD_ATTRIBUTE_FLOAT},
-    {"value_floats", ONNXD_ATTRIBUTE_FLOATS},   {"value_int", ONNXD_ATTRIBUTE_INT},
-    {"value_ints", ONNXD_ATTRIBUTE_INTS},       {"value_string", ONNXD_ATTRIBUTE_STRING},
-    {"value_strings", ONNXD_ATTRIBUTE_STRINGS},
+    {"value", ONNXD_ATTRIBUTE_TENSOR},        {"sparse_value", ONNXD_ATTRIBUTE_SPARSE_TENSOR},
+    {"value_float", ONNXD_ATTRIBUTE_FLOAT},   {"value_floats", ONNXD_ATTRIBUTE_FLOATS},
+    {"value_int", ONNXD_ATTRIBUTE_INT},       {"value_ints", ONNXD_ATTRIBUTE_INTS},
+    {"value_string", ONNXD_ATTRIBUTE_STRING}, {"value_strings", ONNXD_ATTRIBUTE_STRINGS},
 };
 
 static void take(constant_params *p, const onnxd_attribute *attribute)
@@ -63,7 +64,7 @@ static void take(constant_params *p, const onnxd_attribute *attribute)
     case ONNXD_ATTRIBUTE_STRINGS:
         set_list(p, ONNXD_STRING, attribute->value.strings, attribute->count);
         break;
-    default:
+    default: /* a tensor, sparse or not */
         p->type.dtype = attribute->value.tensor->dtype;
         p->type.shape = attribute->value.tensor->shape;
         p->data = attribute->value.tensor->data;
@@ -74,11 +75,8 @@ static void take(constant_params *p, const onnxd_attribute *attribute)
 static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *arena, void *params)
 {
     (void)arena;
-    if (opset >= 11 && onnxd_node_attribute(node, "sparse_value") != NULL)
-        return onnxd_op_error_code(ONNXD_UNIMPLEMENTED, node,
-                                   "attribute 'sparse_value': sparse tensors are not supported");
-    /* Opset 12 brought the other forms. */
-    size_t form_count = opset >= 12 ? ONNXD_COUNT(forms) : 1;
+    /* Opset 11 brought the second form, opset 12 the others. */
+    size_t form_count = opset >= 12 ? ONNXD_COUNT(forms) : opset == 11 ? 2 : 1;
     const char *names[ONNXD_COUNT(forms) + 1] = {NULL};
     const onnxd_attribute *found = NULL;
     for (size_t i = 0; i < form_count; i++)

@@ -88,8 +88,9 @@ static bool take_constant(fold *f, onnxd_node *node)
     if (strcmp(node->op_type, "Constant") != 0 || node->output_count != 1 ||
         node->outputs[0] == ONNXD_NONE)
         return false;
-    const onnxd_attribute *attribute = onnxd_node_attribute(node, "value");
-    if (attribute == NULL || attribute->kind != ONNXD_ATTRIBUTE_TENSOR)
+    const onnxd_attribute *attribute = node->attributes;
+    if (node->attribute_count != 1 || (attribute->kind != ONNXD_ATTRIBUTE_TENSOR &&
+                                       attribute->kind != ONNXD_ATTRIBUTE_SPARSE_TENSOR))
         return false;
     union {
         const onnxd_tensor *shared;

@@ -71,7 +71,7 @@ static void attribute_of_no_kind(wire *w)
 static void attribute_reference(wire *w)
 {
     wire_text(w, ATTRIBUTE_NAME, "a");
-    wire_text(w, 21, "outer");
+    wire_text(w, ATTRIBUTE_REF, "outer");
     wire_int(w, ATTRIBUTE_TYPE, 2);
 }
 
@@ -136,6 +136,115 @@ Test(loader_attribute, attributes)
     wire_end(&w);
     end(&w);
     load_bad(&w, ONNXD_INVALID_ARGUMENT, "attribute 'a': occurs twice");
+}
+
+/* float[4] = {0, 5, 0, 7} as an attribute's sparse tensor; `last` is the last index. */
+static void write_sparse(wire *w, uint32_t field, int64_t last)
+{
+    static const float values[2] = {5.0f, 7.0f};
+    const int64_t indices[2] = {1, last};
+    wire_begin(w, field);
+    wire_begin(w, 1);
+    wire_tensor_header(w, "", 1, 1, two);
+    wire_bytes(w, TENSOR_RAW_DATA, values, sizeof(values));
+    wire_end(w);
+    wire_begin(w, 2);
+    wire_tensor_header(w, "", 7, 1, two);
+    wire_bytes(w, TENSOR_RAW_DATA, indices, sizeof(indices));
+    wire_end(w);
+    wire_int(w, 3, 4);
+    wire_end(w);
+}
+
+/* A TypeProto: sequence of float tensors of unknown shape. */
+static void write_sequence_type(wire *w, uint32_t field)
+{
+    wire_begin(w, field);
+    wire_begin(w, 4);
+    wire_begin(w, 1);
+    wire_begin(w, 1);
+    wire_int(w, 1, 1);
+    for (int open = 0; open < 4; open++)
+        wire_end(w);
+}
+
+static void attribute_sparse_out_of_range(wire *w)
+{
+    wire_text(w, ATTRIBUTE_NAME, "a");
+    write_sparse(w, ATTRIBUTE_SPARSE_TENSORS, 3);
+    write_sparse(w, ATTRIBUTE_SPARSE_TENSORS, 4);
+    wire_int(w, ATTRIBUTE_TYPE, 12);
+}
+
+static void attribute_sparse_missing(wire *w)
+{
+    wire_text(w, ATTRIBUTE_NAME, "a");
+    wire_int(w, ATTRIBUTE_TYPE, 11);
+}
+
+static void attribute_type_missing(wire *w)
+{
+    wire_text(w, ATTRIBUTE_NAME, "a");
+    wire_int(w, ATTRIBUTE_TYPE, 13);
+}
+
+static void attribute_type_empty(wire *w)
+{
+    wire_text(w, ATTRIBUTE_NAME, "a");
+    write_sequence_type(w, ATTRIBUTE_TYPE_PROTOS);
+    wire_begin(w, ATTRIBUTE_TYPE_PROTOS);
+    wire_end(w);
+    wire_int(w, ATTRIBUTE_TYPE, 14);
+}
+
+Test(loader_attribute, broken_sparse_tensors_and_types)
+{
+    expect_attribute(attribute_sparse_out_of_range, "index 4 of entry 1");
+    expect_attribute(attribute_sparse_missing, "the sparse tensor is missing");
+    expect_attribute(attribute_type_missing, "the type is missing");
+    expect_attribute(attribute_type_empty, "the type is empty");
+}
+
+static void begin_attribute(wire *w, const char *name, int64_t type)
+{
+    wire_begin(w, NODE_ATTRIBUTE);
+    wire_text(w, ATTRIBUTE_NAME, name);
+    wire_int(w, ATTRIBUTE_TYPE, type);
+}
+
+Test(loader_attribute, sparse_tensors_and_types)
+{
+    wire w;
+    begin(&w);
+    wire_node_begin(&w, "Mystery", "n", "x", "y");
+    begin_attribute(&w, "sparse", 11);
+    write_sparse(&w, ATTRIBUTE_SPARSE_TENSOR, 3);
+    wire_end(&w);
+    begin_attribute(&w, "sparses", 12);
+    write_sparse(&w, ATTRIBUTE_SPARSE_TENSORS, 2);
+    write_sparse(&w, ATTRIBUTE_SPARSE_TENSORS, 3);
+    wire_end(&w);
+    begin_attribute(&w, "type", 13);
+    write_sequence_type(&w, ATTRIBUTE_TP);
+    wire_end(&w);
+    begin_attribute(&w, "types", 14);
+    write_sequence_type(&w, ATTRIBUTE_TYPE_PROTOS);
+    write_sequence_type(&w, ATTRIBUTE_TYPE_PROTOS);
+    wire_end(&w);
+    begin_attribute(&w, "none", 14);
+    wire_end(&w);
+    wire_end(&w);
+    end(&w);
+    onnxd_graph *graph = load_good(&w);
+    expect_graph(graph,
+                 "graph \"g\" ir 8 opset ai.onnx 13\n"
+                 "input x: float[2]\n"
+                 "node Mystery \"n\" (x) -> (y: float[2]) {sparse=float[4] {0.0, 5.0, 0.0, 7.0}, "
+                 "sparses=[float[4] {0.0, 5.0, 7.0, 0.0},float[4] {0.0, 5.0, 0.0, 7.0}], "
+                 "type=sequence(float[?]*), "
+                 "types=[sequence(float[?]*),sequence(float[?]*)], none=[]}\n"
+                 "output y: float[2]\n");
+    onnxd_graph_destroy(graph);
 }
 
 /* An If whose only branch is a graph around `depth` more of them; the innermost reads `name`. */

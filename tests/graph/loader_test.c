@@ -371,7 +371,7 @@ Test(loader, types)
     onnxd_graph *graph = load_good(&w);
     expect_graph(graph, "graph \"g\" ir 8 opset ai.onnx 13\n"
                         "input a: float16[n,?,0,5]\n"
-                        "input list: sequence\n");
+                        "input list: sequence(int64[?]*)\n");
     onnxd_graph_destroy(graph);
 }
 

@@ -35,6 +35,11 @@ Test(print, attributes_of_every_kind)
     static const onnxd_text strings[2] = {{"a", 1}, {"\n", 1}};
     const onnxd_tensor *tensors[2] = {make_tensor(ONNXD_INT32, 1, 7),
                                       make_tensor(ONNXD_FLOAT, 9, 0)};
+    const int64_t two[1] = {2};
+    const onnxd_tensor_type types[3] = {
+        {.dtype = ONNXD_FLOAT, .shape = onnxd_shape_from(1, two)},
+        {.dtype = ONNXD_INT64, .shape = onnxd_shape_unknown(), .kind = ONNXD_VALUE_SEQUENCE},
+        {.dtype = ONNXD_UNDEFINED, .kind = ONNXD_VALUE_OPTIONAL}};
     onnxd_graph *inner = build_graph();
     onnxd_graph *graph = build_graph();
     onnxd_graph *graphs[1] = {inner};
@@ -53,7 +58,12 @@ Test(print, attributes_of_every_kind)
         {.name = "ts", .kind = ONNXD_ATTRIBUTE_TENSORS, .count = 2, .value.tensors = tensors},
         {.name = "none", .kind = ONNXD_ATTRIBUTE_INTS},
         {.name = "gs", .kind = ONNXD_ATTRIBUTE_GRAPHS, .count = 1, .value.graphs = graphs},
-        {.name = "tp", .kind = ONNXD_ATTRIBUTE_TYPE_PROTO},
+        {.name = "st",
+         .kind = ONNXD_ATTRIBUTE_SPARSE_TENSOR,
+         .count = 1,
+         .value.tensor = make_tensor(ONNXD_INT32, 1, 3)},
+        {.name = "tp", .kind = ONNXD_ATTRIBUTE_TYPE_PROTO, .count = 1, .value.type = &types[0]},
+        {.name = "tps", .kind = ONNXD_ATTRIBUTE_TYPE_PROTOS, .count = 3, .value.types = types},
     };
     add_node(graph, attributes, ONNXD_COUNT(attributes));
     build_signature(graph, "", "y");
@@ -62,7 +72,8 @@ Test(print, attributes_of_every_kind)
                         "s=\"x\", t=bool[1] {1}, fs=[0.5,-1.0], is=[1,-2], ss=[\"a\",\"\\n\"], "
                         "ts=[int32[1] {7},float[9]], none=[], gs=[\n"
                         "  graph \"\"\n"
-                        "], tp=..}\n"
+                        "], st=int32[1] {3}, tp=float[2], "
+                        "tps=[float[2],sequence(int64[?]*),optional]}\n"
                         "output y: ?\n");
     onnxd_graph_destroy(graph);
 }
