@@ -1,0 +1,284 @@
+"""Operators that work on elements alone, with or without broadcasting."""
+
+import numpy as np
+import onnx
+
+from generators import generator
+from random_case import FLOATS, INTEGERS, NUMPY, Unsuitable, number_of
+
+
+def schema_of(draw):
+    domain = draw.definition["domain"]
+    try:
+        return onnx.defs.get_schema(draw.definition["operator"], draw.opset,
+                                    "" if domain == "ai.onnx" else domain)
+    except onnx.defs.SchemaError:
+        raise Unsuitable from None
+
+
+def random_attributes(draw):
+    """Real-valued attributes near their defaults."""
+    found = {}
+    for name, attribute in schema_of(draw).attributes.items():
+        default = attribute.default_value
+        if default.type == onnx.AttributeProto.FLOAT and draw.chance():
+            found[name] = float(np.float32(default.f * draw.real(0.5, 1.5)))
+    return found
+
+
+def default(draw):
+    """Every input with the same shape or one that broadcasts with it; one output."""
+    definition = draw.definition
+    least, most = definition["min_inputs"], definition["max_inputs"]
+    count = draw.integer(max(least, 1), most if most is not None else max(least, 1) + 2)
+    shape = draw.shape()
+    inputs = [draw.values(draw.type(i), shape if i == 0 else draw.broadcastable(shape))
+              for i in range(count)]
+    return draw.case(inputs, random_attributes(draw))
+
+
+# Where a function is steep, a difference of one unit in the input's last place shows; keep to
+# where it is not. operator: (low, high)
+DOMAINS = {"Tan": (-1.2, 1.2), "Acos": (-1, 1), "Asin": (-1, 1), "Atanh": (-0.95, 0.95),
+           "Acosh": (1, 9), "Exp": (-8, 8), "Sinh": (-8, 8), "Cosh": (-8, 8), "Log": (0, 9),
+           "Sqrt": (0, 9), "Sin": (-9, 9), "Cos": (-9, 9)}
+
+
+@generator(*DOMAINS)
+def bounded(draw):
+    low, high = DOMAINS[draw.definition["operator"]]
+    return draw.case([draw.values(draw.type(), draw.shape(), low, high, wide=0)])
+
+
+@generator("Abs", "Neg", "Sign", "Floor", "Ceil", "Round", "Relu", "Reciprocal", "Sigmoid", "Tanh",
+           "Erf", "Softplus", "Softsign", "Not", "BitwiseNot", "IsNaN", "Asinh", "Atan", "Mish",
+           "HardSwish")
+def unary(draw):
+    values = draw.values(draw.type(), draw.shape(most_rank=6))
+    if draw.definition["operator"] == "Round":
+        values = np.round(np.asarray(values, np.float64) * 2) / 2
+        values = values.astype(NUMPY[draw.type()])
+    return draw.case([values])
+
+
+@generator("IsInf")
+def is_inf(draw):
+    return draw.case([draw.values(draw.type(), draw.shape(), special=0.8)],
+                     {"detect_negative": draw.integer(0, 1), "detect_positive": draw.integer(0, 1)})
+
+
+@generator("Elu", "Celu", "Selu", "LeakyRelu", "HardSigmoid", "ThresholdedRelu", "Shrink", "Swish")
+def activation(draw):
+    attributes = random_attributes(draw)
+    if draw.definition["operator"] in ("Shrink", "ThresholdedRelu"):
+        # Not on the threshold, where a rounding decides.
+        name = "lambd" if draw.definition["operator"] == "Shrink" else "alpha"
+        attributes[name] = draw.choice([0.25, 0.5, 1.0])
+    return draw.case([draw.values(draw.type(), draw.shape(), wide=0)], attributes)
+
+
+@generator("Gelu")
+def gelu(draw):
+    return draw.case([draw.values(draw.type(), draw.shape(), special=0)],
+                     {"approximate": draw.choice([None, "none", "tanh"])}, atol=1e-5)
+
+
+@generator("SwiGLU")
+def swiglu(draw):
+    shape = draw.shape()
+    return draw.case([draw.values(draw.type(), shape, special=0, wide=0) for _ in range(2)],
+                     random_attributes(draw))
+
+
+def old_broadcast(draw, shape):
+    """(shape of B, attributes) of opsets 1 to 6, where B fits a run of A's dimensions."""
+    if not draw.chance() or not shape:
+        return shape, {}
+    axis = draw.integer(0, len(shape) - 1)
+    length = draw.integer(1, len(shape) - axis)
+    attributes = {"broadcast": 1}
+    if axis + length < len(shape) or draw.chance():
+        attributes["axis"] = axis
+    return shape[axis:axis + length], attributes
+
+
+def two_shapes(draw):
+    """Shapes of A and B and the attributes that make them broadcast."""
+    shape = draw.shape(most_rank=6)
+    if draw.opset < 7:
+        other, attributes = old_broadcast(draw, shape)
+        return shape, other, attributes
+    pair = [shape, draw.broadcastable(shape)]
+    if draw.chance():
+        pair.reverse()
+    if draw.chance(0.3):
+        pair[0] = tuple(1 if draw.chance(0.3) else d for d in pair[0])
+    return *pair, {}
+
+
+@generator("Add", "Sub", "Mul", "And", "Or", "Xor", "Equal", "Less", "Greater", "LessOrEqual",
+           "GreaterOrEqual", "BitwiseAnd", "BitwiseOr", "BitwiseXor")
+def binary(draw):
+    a, b, attributes = two_shapes(draw)
+    if draw.opset < 7 and draw.definition["operator"] in ("Less", "Greater", "Equal", "And") and \
+            not attributes and a != b:
+        raise Unsuitable
+    low, high = (-2, 2) if "qual" in draw.definition["operator"] else (-9, 9)
+    inputs = [draw.values(draw.type(0), a, low, high), draw.values(draw.type(1), b, low, high)]
+    constants = frozenset({1}) if draw.chance(0.2) else frozenset()
+    return draw.case(inputs, attributes, constants=constants)
+
+
+def without_zeros(draw, values):
+    """Integer divisors; zero is an error, and so is -1 beneath INT_MIN."""
+    dtype = draw.type(1)
+    if dtype not in INTEGERS:
+        return values
+    kind = NUMPY[dtype]
+    bad = values == 0
+    if not dtype.startswith("u"):
+        bad = bad | (values == -1)
+    return np.where(bad, np.array(3, kind), values)
+
+
+@generator("Div")
+def div(draw):
+    a, b, attributes = two_shapes(draw)
+    return draw.case([draw.values(draw.type(0), a, -9, 9),
+                      without_zeros(draw, draw.values(draw.type(1), b, -9, 9))], attributes)
+
+
+@generator("Mod")
+def mod(draw):
+    a, b, _ = two_shapes(draw)
+    dtype = draw.type()
+    fmod = 1 if dtype in FLOATS else draw.integer(0, 1)
+    # A remainder jumps where the quotient is whole; floats are kept off that by odd quarters.
+    inputs = [draw.values(dtype, a, -9, 9, special=0, wide=0.2 if dtype in INTEGERS else 0),
+              without_zeros(draw, draw.values(dtype, b, -9, 9, special=0,
+                                              wide=0.2 if dtype in INTEGERS else 0))]
+    if dtype in FLOATS:
+        inputs[0] = (np.round(inputs[0].astype(np.float32) * 4) / 4).astype(NUMPY[dtype])
+        inputs[1] = (np.round(inputs[1].astype(np.float32) * 4) / 4 + 0.125).astype(NUMPY[dtype])
+    return draw.case(inputs, {"fmod": fmod})
+
+
+@generator("BitShift")
+def bit_shift(draw):
+    a, b, _ = two_shapes(draw)
+    bits = 8 * np.dtype(NUMPY[draw.type()]).itemsize
+    shifts = draw.rng.integers(0, bits, b).astype(NUMPY[draw.type(1)])
+    return draw.case([draw.values(draw.type(), a, 0, 100), shifts],
+                     {"direction": draw.choice(["LEFT", "RIGHT"])})
+
+
+@generator("Pow")
+def pow_(draw):
+    a, b, attributes = two_shapes(draw)
+    base, power = draw.type(0), draw.type(1)
+    exponents = draw.values(power, b, 0, 4, special=0, wide=0)
+    if base in INTEGERS and power in FLOATS:
+        exponents = np.floor(exponents.astype(np.float32)).astype(NUMPY[power])
+    low = 0 if power in FLOATS else -3
+    return draw.case([draw.values(base, a, low, 4, special=0, wide=0), exponents], attributes)
+
+
+@generator("PRelu")
+def prelu(draw):
+    shape = draw.shape(2, 5)
+    if draw.opset < 7:
+        slope = (shape[1],) if draw.chance() else (1,)
+    else:
+        slope = draw.broadcastable(shape)
+    return draw.case([draw.values(draw.type(), shape), draw.values(draw.type(1), slope)])
+
+
+@generator("Max", "Min", "Sum", "Mean")
+def variadic(draw):
+    shape = draw.shape()
+    count = draw.integer(1, 4)
+    shapes = [shape] + [draw.broadcastable(shape) if draw.opset >= 8 else shape
+                        for _ in range(count - 1)]
+    draw.rng.shuffle(shapes)
+    return draw.case([draw.values(draw.type(), s) for s in shapes], scale=True)
+
+
+@generator("Clip")
+def clip(draw):
+    dtype, shape = draw.type(), draw.shape()
+    values = draw.values(dtype, shape)
+    if draw.opset < 11:
+        return draw.case([values], {"min": -1.5 if draw.chance() else None,
+                                    "max": 2.5 if draw.chance() else None})
+    bounds = [np.array(v, NUMPY[dtype]) if draw.chance(0.7) else None
+              for v in ((0 if dtype.startswith("u") else -1), 2)]
+    return draw.case([values, *bounds],
+                     constants=frozenset({1, 2} if draw.chance() else ()))
+
+
+@generator("Where")
+def where(draw):
+    shape = draw.shape()
+    shapes = [shape, draw.broadcastable(shape), draw.broadcastable(shape)]
+    draw.rng.shuffle(shapes)
+    return draw.case([draw.values("bool", shapes[0]), draw.values(draw.type(1), shapes[1]),
+                      draw.values(draw.type(1), shapes[2])])
+
+
+def castable(draw, source, target, shape):
+    """Values that the target can hold, where ONNX says what the result is."""
+    if source == "string":
+        if target == "bool":
+            raise Unsuitable
+        if target in INTEGERS:
+            texts = ["0", "7", "12"] + (["-3"] if not target.startswith("u") else [])
+        else:
+            texts = ["0", "1.5", "-2.25", "3e1", "1", "NaN", "INF", "-INF"]
+        flat = [draw.choice(texts) for _ in range(int(np.prod(shape)))]
+        return np.array(flat, np.object_).reshape(shape)
+    low, high = (0 if target.startswith("u") else -8), 7
+    if target in ("int2", "uint2"):
+        low, high = (0, 3) if target == "uint2" else (-2, 1)
+    to_real = target in FLOATS or target.startswith("float8") or target == "float4e2m1"
+    values = draw.values(source, shape, low, high, special=0.25 if to_real else 0,
+                         wide=0.2 if target in INTEGERS and source in INTEGERS else 0)
+    if not to_real and source.startswith("float"):
+        values = np.clip(values.astype(np.float32), low, high).astype(NUMPY[source])
+    return values
+
+
+@generator("Cast")
+def cast(draw):
+    source, target = draw.type(), draw.out_type()
+    values = castable(draw, source, target, draw.shape())
+    attributes = {"to": number_of(target) if draw.opset >= 6 else target.upper()}
+    if draw.opset >= 19 and target.startswith("float8") and target != "float8e8m0":
+        attributes["saturate"] = draw.integer(0, 1)
+    if draw.opset >= 24 and target == "float8e8m0":
+        attributes["round_mode"] = draw.choice(["up", "down", "nearest"])
+    return draw.case([values], attributes)
+
+
+@generator("CastLike")
+def cast_like(draw):
+    source, target = draw.type(0), draw.type(1)
+    values = castable(draw, source, target, draw.shape())
+    attributes = {}
+    if draw.opset >= 19 and target.startswith("float8") and target != "float8e8m0":
+        attributes["saturate"] = draw.integer(0, 1)
+    return draw.case([values, draw.values(target, (1,), special=0, wide=0)], attributes)
+
+
+@generator("BitCast")
+def bit_cast(draw):
+    source, target = draw.type(), draw.out_type()
+    if np.dtype(NUMPY[source]).itemsize != np.dtype(NUMPY[target]).itemsize or \
+            "string" in (source, target) or (source in ("int4", "uint4", "int2", "uint2",
+                                                        "float4e2m1")
+                                             or target in ("int4", "uint4", "int2", "uint2",
+                                                           "float4e2m1")) and source != target:
+        raise Unsuitable
+    values = draw.values(source, draw.shape(), special=0)
+    if target == "bool" and source != "bool":
+        values = (draw.rng.integers(0, 2, values.shape)).astype(np.uint8).view(NUMPY[source])
+    return draw.case([values], {"to": number_of(target)})

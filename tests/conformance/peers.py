@@ -1,0 +1,161 @@
+"""What onnxd's results are compared with: onnxruntime, and where it refuses, onnx.reference.
+
+    expected(case) -> (name of the peer, outputs), or (None, why each peer refused)
+
+In order:
+    moved      elements that are only moved: onnxruntime moves their numbers instead
+    ort        the case as it is, or at another opset of the same definition
+    widened    float16 and bfloat16 computed by onnxruntime in float, and rounded
+    reference  onnx.reference
+"""
+
+import copy
+import functools
+import warnings
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+import quirks
+from random_case import NUMPY, build_model, dtype_of, imports_of
+
+# The newest opset and IR version that the pinned onnxruntime takes.
+ORT_OPSET = 26
+ORT_IR = 11
+
+
+@functools.lru_cache(maxsize=1)
+def _options():
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return options
+
+
+@functools.lru_cache(maxsize=None)
+def first_opset(operator, domain, opset):
+    """Where the definition that holds at `opset` begins; None for operators that ONNX lacks."""
+    try:
+        return onnx.defs.get_schema(operator, opset,
+                                    "" if domain == "ai.onnx" else domain).since_version
+    except onnx.defs.SchemaError:
+        return None
+
+
+def _ort_value(value):
+    if isinstance(value, list):
+        return value
+    if value.dtype == np.object_ or value.dtype in (np.float32, np.float64, np.float16, np.bool_) \
+            or value.dtype.kind in "iu" and value.dtype.name in np.sctypeDict:
+        return value
+    return onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(
+        value.view(np.uint16 if value.dtype.itemsize == 2 else np.uint8),
+        numpy_helper.from_array(value.reshape(-1)[:0]).data_type)
+
+
+def _from_ort(value, dtype):
+    if isinstance(value, list):
+        return [np.asarray(v) for v in value]
+    if isinstance(value, onnxruntime.OrtValue):
+        value = value.numpy()
+    value = np.asarray(value)
+    if dtype in NUMPY and value.dtype != NUMPY[dtype] and value.dtype.kind in "iu" and \
+            value.dtype.itemsize == np.dtype(NUMPY[dtype]).itemsize:
+        return value.view(NUMPY[dtype])
+    return value
+
+
+def run_ort(case):
+    opset = case.opset
+    if case.domain == "ai.onnx" and opset > ORT_OPSET:
+        since = first_opset(case.operator, case.domain, opset)
+        if since is None or since > ORT_OPSET:
+            raise RuntimeError(f"onnxruntime knows opsets up to {ORT_OPSET}")
+        opset = ORT_OPSET
+    model, feeds, _ = build_model([case], imports_of(case, opset), min(ORT_IR, 11))
+    session = onnxruntime.InferenceSession(model.SerializeToString(), _options(),
+                                           providers=["CPUExecutionProvider"])
+    kinds = [kind for kind in case.outputs if kind is not None]
+    values = {name: _ort_value(value) for name, value in feeds.items()}
+    names = [output.name for output in model.graph.output]
+    results = session.run(names, values)
+    return _with_absent(case, [_from_ort(r, k) for r, k in zip(results, kinds)])
+
+
+def _with_absent(case, results):
+    rest = iter(results)
+    return [next(rest) if kind is not None else None for kind in case.outputs]
+
+
+def run_widened(case):
+    narrow = {"float16", "bfloat16"}
+    if case.nodes is not None or not any(
+            isinstance(v, np.ndarray) and dtype_of(v) in narrow for v in case.inputs):
+        raise RuntimeError("nothing to widen")
+    wide = copy.copy(case)
+    wide.inputs = [v.astype(np.float32) if isinstance(v, np.ndarray) and dtype_of(v) in narrow
+                   else v for v in case.inputs]
+    wide.outputs = ["float" if kind in narrow else kind for kind in case.outputs]
+    with np.errstate(over="ignore"):
+        return [r.astype(NUMPY[kind]) if kind in narrow else r
+                for r, kind in zip(run_ort(wide), case.outputs)]
+
+
+def run_moved(case):
+    """Moves the positions of the elements, then looks them up."""
+    moved = copy.copy(case)
+    moved.inputs = list(case.inputs)
+    flat, start = [], 0
+    for index in case.moves:
+        value = case.inputs[index]
+        if value is None:
+            continue
+        moved.inputs[index] = np.arange(start, start + value.size).reshape(value.shape)
+        flat.append(value.ravel())
+        start += value.size
+    moved.outputs = ["int64"] + list(case.outputs[1:])
+    results = run_ort(moved)
+    source = np.concatenate(flat)
+    return [source[results[0]]] + results[1:]
+
+
+def run_reference(case):
+    model, feeds, _ = build_model([case], imports_of(case))
+    values = {name: value.astype(str).astype(object) if isinstance(value, np.ndarray)
+              and value.dtype == np.object_ else value for name, value in feeds.items()}
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return _with_absent(case, ReferenceEvaluator(model).run(None, values))
+
+
+RUNNERS = {"ort": run_ort, "widened": run_widened, "reference": run_reference,
+           "moved": run_moved}
+
+
+def expected(case):
+    reasons = []
+    order = (("moved",) if case.moves else ()) + case.peers
+    for name in order:
+        reason = quirks.distrusted(name, case)
+        if reason is None:
+            try:
+                outputs = RUNNERS[name](case)
+                if all(kind is None or isinstance(kind, tuple) or
+                       _is_type(value, kind) for kind, value in zip(case.outputs, outputs)):
+                    return name, outputs
+                reason = "another type"
+            except Exception as error:  # a peer may refuse in any way it likes
+                reason = f"{type(error).__name__}: {error}"
+        reasons.append(f"{name}: {reason.strip().splitlines()[0][:300]}")
+    return None, "; ".join(reasons)
+
+
+def _is_type(value, kind):
+    value = np.asarray(value)
+    if kind == "string":
+        return value.dtype.kind in "OUST"
+    return value.dtype == NUMPY[kind]
