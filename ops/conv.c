@@ -10,7 +10,7 @@
 #include "ops/support.h"
 #include "ops/types.h"
 
-static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *arena, void *out)
+onnxd_status *onnxd_conv_parse(const onnxd_node *node, int64_t opset, onnxd_arena *arena, void *out)
 {
     static const char *const names[] = {"auto_pad", "dilations", "group", "kernel_shape",
                                         "pads",     "strides",   NULL};
@@ -23,20 +23,19 @@ static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *a
     return onnxd_window_parse(node, &params->window);
 }
 
-static onnxd_status *check_channels(const onnxd_infer *context, const onnxd_shape *input,
-                                    const onnxd_shape *weights)
+static onnxd_status *check_channels(const onnxd_node *node, const onnxd_conv_params *params,
+                                    const onnxd_shape *input, const onnxd_shape *weights)
 {
-    const onnxd_conv_params *params = context->params;
     int64_t channels = input->dims[1], maps = weights->dims[0], depth = weights->dims[1];
     if (onnxd_dim_is_static(maps) && maps % params->group != 0)
-        return onnxd_op_error(context->node,
+        return onnxd_op_error(node,
                               "the weights have %" PRId64
                               " output channels, not a multiple of the %" PRId64 " groups",
                               maps, params->group);
     if (!onnxd_dim_is_static(channels) || !onnxd_dim_is_static(depth))
         return NULL;
     if (channels % params->group != 0 || channels / params->group != depth)
-        return onnxd_op_error(context->node,
+        return onnxd_op_error(node,
                               "the input has %" PRId64 " channels, the weights take %" PRId64
                               " for each of %" PRId64 " groups",
                               channels, depth, params->group);
@@ -60,17 +59,18 @@ static onnxd_status *check_bias(const onnxd_infer *context, int64_t maps)
     return NULL;
 }
 
-static onnxd_status *infer(onnxd_infer *context)
+onnxd_status *onnxd_conv_infer_shape(const onnxd_node *node, const onnxd_conv_params *params,
+                                     const onnxd_shape *given_input,
+                                     const onnxd_shape *given_weights, onnxd_shape *out_shape)
 {
-    const onnxd_conv_params *params = context->params;
-    onnxd_shape input = context->inputs[0].shape, weights = context->inputs[1].shape;
-    onnxd_tensor_type *output = &context->outputs[0];
-    output->dtype = context->inputs[0].dtype;
+    onnxd_shape input = *given_input, weights = *given_weights;
     int32_t rank = input.rank != ONNXD_RANK_UNKNOWN ? input.rank : weights.rank;
-    if (rank == ONNXD_RANK_UNKNOWN)
-        return check_bias(context, ONNXD_DIM_UNKNOWN);
+    if (rank == ONNXD_RANK_UNKNOWN) {
+        *out_shape = onnxd_shape_unknown();
+        return NULL;
+    }
     if (rank < 3 || rank > 2 + ONNXD_WINDOW_MAX_SPATIAL)
-        return onnxd_op_error(context->node,
+        return onnxd_op_error(node,
                               "the input or the weights have rank %" PRId32 ", allowed are 3 to %d",
                               rank, 2 + ONNXD_WINDOW_MAX_SPATIAL);
     if (input.rank == ONNXD_RANK_UNKNOWN)
@@ -78,16 +78,27 @@ static onnxd_status *infer(onnxd_infer *context)
     if (weights.rank == ONNXD_RANK_UNKNOWN)
         weights = onnxd_shape_of_rank(rank);
     if (weights.rank != rank)
-        return onnxd_op_error(context->node,
-                              "the input has rank %" PRId32 ", the weights have %" PRId32, rank,
-                              weights.rank);
-    ONNXD_TRY(check_channels(context, &input, &weights));
-    ONNXD_TRY(check_bias(context, weights.dims[0]));
+        return onnxd_op_error(node, "the input has rank %" PRId32 ", the weights have %" PRId32,
+                              rank, weights.rank);
+    ONNXD_TRY(check_channels(node, params, &input, &weights));
     onnxd_shape shape = onnxd_shape_of_rank(rank);
     shape.dims[0] = input.dims[0];
     shape.dims[1] = weights.dims[0];
-    ONNXD_TRY(onnxd_window_infer(&params->window, context->node, rank - 2, input.dims + 2,
-                                 weights.dims + 2, shape.dims + 2));
+    ONNXD_TRY(onnxd_window_infer(&params->window, node, rank - 2, input.dims + 2, weights.dims + 2,
+                                 shape.dims + 2));
+    *out_shape = shape;
+    return NULL;
+}
+
+static onnxd_status *infer(onnxd_infer *context)
+{
+    onnxd_tensor_type *output = &context->outputs[0];
+    output->dtype = context->inputs[0].dtype;
+    onnxd_shape shape;
+    ONNXD_TRY(onnxd_conv_infer_shape(context->node, context->params, &context->inputs[0].shape,
+                                     &context->inputs[1].shape, &shape));
+    ONNXD_TRY(
+        check_bias(context, shape.rank == ONNXD_RANK_UNKNOWN ? ONNXD_DIM_UNKNOWN : shape.dims[1]));
     output->shape = shape;
     return NULL;
 }
@@ -193,7 +204,7 @@ static onnxd_status *compute(const onnxd_compute *context)
                    {.types = set, .type_variable = 1},                                             \
                    {.types = set, .type_variable = 1, .is_optional = true}},                       \
         .outputs = {{.types = set, .type_variable = 1}},                                           \
-        .params_bytes = sizeof(onnxd_conv_params), .parse = parse, .infer = infer,                 \
+        .params_bytes = sizeof(onnxd_conv_params), .parse = onnxd_conv_parse, .infer = infer,      \
         .workspace_bytes = workspace_bytes, .compute = compute                                     \
     }
 

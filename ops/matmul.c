@@ -31,41 +31,47 @@ static int64_t batch_dim(const onnxd_shape *shape, int32_t batch_rank, int32_t i
     return i < missing ? 1 : shape->dims[i - missing];
 }
 
-static onnxd_status *mismatch(const onnxd_infer *context, const onnxd_shape *a,
-                              const onnxd_shape *b)
+static onnxd_status *mismatch(const onnxd_node *node, const onnxd_shape *a, const onnxd_shape *b)
 {
     char left[ONNXD_SHAPE_TEXT], right[ONNXD_SHAPE_TEXT];
-    return onnxd_op_error(context->node, "cannot multiply shapes %s and %s",
+    return onnxd_op_error(node, "cannot multiply shapes %s and %s",
                           onnxd_shape_format(a, left, sizeof(left)),
                           onnxd_shape_format(b, right, sizeof(right)));
 }
 
-static onnxd_status *infer(onnxd_infer *context)
+onnxd_status *onnxd_matmul_infer_shape(const onnxd_node *node, const onnxd_shape *given_a,
+                                       const onnxd_shape *given_b, onnxd_shape *out_shape)
 {
-    const onnxd_shape *given_a = &context->inputs[0].shape, *given_b = &context->inputs[1].shape;
-    context->outputs[0].dtype = context->inputs[0].dtype;
     if (given_a->rank == 0 || given_b->rank == 0)
-        return onnxd_op_error(context->node, "input %d is a scalar, needed is rank 1 or more",
-                              given_a->rank == 0 ? 0 : 1);
-    if (given_a->rank == ONNXD_RANK_UNKNOWN || given_b->rank == ONNXD_RANK_UNKNOWN)
+        return onnxd_op_error(node, "a factor is a scalar, needed is rank 1 or more");
+    if (given_a->rank == ONNXD_RANK_UNKNOWN || given_b->rank == ONNXD_RANK_UNKNOWN) {
+        *out_shape = onnxd_shape_unknown();
         return NULL;
+    }
     onnxd_shape a = as_matrix(given_a, true), b = as_matrix(given_b, false);
     int64_t a_depth = a.dims[a.rank - 1], b_depth = b.dims[b.rank - 2];
     if (onnxd_dim_is_static(a_depth) && onnxd_dim_is_static(b_depth) && a_depth != b_depth)
-        return mismatch(context, given_a, given_b);
+        return mismatch(node, given_a, given_b);
     int32_t batch_rank = (a.rank > b.rank ? a.rank : b.rank) - 2;
     onnxd_shape shape = onnxd_shape_of_rank(batch_rank);
     for (int32_t i = 0; i < batch_rank; i++) {
         if (!onnxd_broadcast_dim(batch_dim(&a, batch_rank, i), batch_dim(&b, batch_rank, i),
                                  &shape.dims[i]))
-            return mismatch(context, given_a, given_b);
+            return mismatch(node, given_a, given_b);
     }
     if (given_a->rank > 1)
         shape.dims[shape.rank++] = a.dims[a.rank - 2];
     if (given_b->rank > 1)
         shape.dims[shape.rank++] = b.dims[b.rank - 1];
-    context->outputs[0].shape = shape;
+    *out_shape = shape;
     return NULL;
+}
+
+static onnxd_status *infer(onnxd_infer *context)
+{
+    context->outputs[0].dtype = context->inputs[0].dtype;
+    return onnxd_matmul_infer_shape(context->node, &context->inputs[0].shape,
+                                    &context->inputs[1].shape, &context->outputs[0].shape);
 }
 
 /* Strides in matrices of one operand over the batch; 0 where it is broadcast. */
@@ -115,8 +121,15 @@ static size_t workspace_bytes(const onnxd_compute *context)
     return SIZE_MAX;
 }
 
-/* Offsets, in matrices, of both operands for one step through the batch in row-major order. */
-static void locate(const onnxd_matmul_extent *e, size_t batch, size_t *out_a, size_t *out_b)
+size_t onnxd_matmul_batches(const onnxd_matmul_extent *e)
+{
+    size_t batches = 1;
+    for (int32_t i = 0; i < e->batch_rank; i++)
+        batches *= (size_t)e->batch_dims[i];
+    return batches;
+}
+
+void onnxd_matmul_locate(const onnxd_matmul_extent *e, size_t batch, size_t *out_a, size_t *out_b)
 {
     size_t a = 0, b = 0;
     for (int32_t i = e->batch_rank; i-- > 0;) {
@@ -159,16 +172,14 @@ static onnxd_status *compute(const onnxd_compute *context)
         return NULL;
     onnxd_matmul_extent e = onnxd_matmul_extent_of(&inputs[0].shape, &inputs[1].shape);
     size_t product_count = e.rows * e.columns;
-    size_t batches = 1;
-    for (int32_t i = 0; i < e.batch_rank; i++)
-        batches *= (size_t)e.batch_dims[i];
+    size_t batches = onnxd_matmul_batches(&e);
     operands o = operands_of(context, product_count);
     onnxd_product product = {e.rows, e.depth, e.columns, e.depth, 1, e.columns, 1};
     size_t element = onnxd_dtype_size(o.dtype);
     char *out = onnxd_tensor_view_data(output);
     for (size_t batch = 0; batch < batches; batch++) {
         size_t a, b;
-        locate(&e, batch, &a, &b);
+        onnxd_matmul_locate(&e, batch, &a, &b);
         void *result = o.narrowed != NULL ? (void *)o.narrowed : out;
         onnxd_product_run(&product, o.dtype, o.a + a * e.rows * e.depth * element,
                           o.b + b * e.depth * e.columns * element, result);

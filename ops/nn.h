@@ -12,6 +12,17 @@ typedef struct onnxd_conv_params {
     int64_t group; /* >= 1 */
 } onnxd_conv_params;
 
+/* `parse` of a convolution into onnxd_conv_params. */
+ONNXD_NODISCARD onnxd_status *onnxd_conv_parse(const onnxd_node *node, int64_t opset,
+                                               onnxd_arena *arena, void *params);
+/* The output's shape; the shapes may be symbolic. Errors: INVALID_ARGUMENT for ranks, channels or
+ * windows that do not fit. */
+ONNXD_NODISCARD onnxd_status *onnxd_conv_infer_shape(const onnxd_node *node,
+                                                     const onnxd_conv_params *params,
+                                                     const onnxd_shape *input,
+                                                     const onnxd_shape *weights,
+                                                     onnxd_shape *out_shape);
+
 /* MaxPool and AveragePool. */
 typedef struct onnxd_pool_params {
     onnxd_window window;
@@ -61,5 +72,14 @@ typedef struct onnxd_matmul_extent {
     int64_t a_strides[ONNXD_MAX_RANK], b_strides[ONNXD_MAX_RANK];
 } onnxd_matmul_extent;
 onnxd_matmul_extent onnxd_matmul_extent_of(const onnxd_shape *a, const onnxd_shape *b);
+/* Matrices in the output of a product that is not empty, and which of A's and of B's make number
+ * `batch` of them. */
+size_t onnxd_matmul_batches(const onnxd_matmul_extent *extent);
+void onnxd_matmul_locate(const onnxd_matmul_extent *extent, size_t batch, size_t *out_a,
+                         size_t *out_b);
+/* The shape of the product; the shapes may be symbolic. */
+ONNXD_NODISCARD onnxd_status *onnxd_matmul_infer_shape(const onnxd_node *node, const onnxd_shape *a,
+                                                       const onnxd_shape *b,
+                                                       onnxd_shape *out_shape);
 
 #endif
