@@ -5,6 +5,8 @@
 /* A panel of B of this size, at most 1 MiB, stays in the second-level cache. */
 #define PANEL_COLUMNS 512
 #define PANEL_DEPTH 256
+/* Sums of a dot product that do not wait for each other. */
+#define DOT_LANES 32
 
 #define T float
 #define NAME(f) f##_float
