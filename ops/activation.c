@@ -1,4 +1,5 @@
-/* Relu, LeakyRelu, Sigmoid, Tanh, Softplus, HardSigmoid, Elu and Selu. NaN stays NaN. */
+/* Relu, LeakyRelu, ThresholdedRelu, Sigmoid, Tanh, Softplus, Softsign, HardSigmoid, Elu, Selu and
+ * Celu. NaN stays NaN, but for ThresholdedRelu, which keeps only what is greater than alpha. */
 #include <tgmath.h>
 
 #include "ops/ops.h"
@@ -16,6 +17,13 @@
 #define sigmoid_EXPRESSION(C, x, p) ((x) >= 0 ? 1 / (1 + exp(-(x))) : exp(x) / (1 + exp(x)))
 #define softplus_EXPRESSION(C, x, p) ((x) > 0 ? (x) + log1p(exp(-(x))) : log1p(exp(x)))
 
+#define softsign_EXPRESSION(C, x, p) ((x) / (1 + fabs(x)))
+#define thresholded_relu_EXPRESSION(C, x, p) ((x) > (C)(p)->alpha ? (x) : 0)
+/* max(0, x) + min(0, alpha (exp(x / alpha) - 1)): with a negative alpha both may count. */
+#define celu_EXPRESSION(C, x, p)                                                                   \
+    (((x) > 0 ? (x) : 0) + below_zero((C)(p)->alpha * (C)expm1((x) / (C)(p)->alpha)))
+#define below_zero(value) ((value) > 0 ? 0 : (value))
+
 #define FLOATS(op)                                                                                 \
     ONNXD_EACH_FLOAT(ONNXD_UNARY_KERNEL, op)                                                       \
     ONNXD_UNARY_COMPUTE(op, ONNXD_EACH_FLOAT)
@@ -26,6 +34,9 @@ FLOATS(softplus)
 FLOATS(hard_sigmoid)
 FLOATS(elu)
 FLOATS(selu)
+FLOATS(softsign)
+FLOATS(thresholded_relu)
+FLOATS(celu)
 
 ONNXD_EACH_FLOAT(ONNXD_UNARY_KERNEL, relu)
 ONNXD_EACH_SIGNED(ONNXD_UNARY_KERNEL, relu)
@@ -59,6 +70,8 @@ static onnxd_status *parse_numbers(const onnxd_node *node, int64_t opset, const 
 DEFINE_PARSE(leaky_relu, 0.01f, NULL, 0)
 DEFINE_PARSE(hard_sigmoid, 0.2f, "beta", 0.5f)
 DEFINE_PARSE(elu, 1.0f, NULL, 0)
+DEFINE_PARSE(celu, 1.0f, NULL, 0)
+DEFINE_PARSE(thresholded_relu, 1.0f, NULL, 0)
 DEFINE_PARSE(selu, opset < 6 ? 1.6732f : 1.67326319217681884765625f, "gamma",
              opset < 6 ? 1.0507f : 1.05070102214813232421875f)
 
@@ -79,6 +92,12 @@ const onnxd_op_def onnxd_op_activation[] = {
     ONNXD_UNARY_FLOAT_ROWS("Tanh", tanh),
     ONNXD_UNARY_ROW("Softplus", softplus, 1, 21, ONNXD_SET_FLOATS_1, NULL, 0),
     ONNXD_UNARY_ROW("Softplus", softplus, 22, ONNXD_OPSET_MAX, ONNXD_SET_FLOATS, NULL, 0),
+    ONNXD_UNARY_ROW("Softsign", softsign, 1, 21, ONNXD_SET_FLOATS_1, NULL, 0),
+    ONNXD_UNARY_ROW("Softsign", softsign, 22, ONNXD_OPSET_MAX, ONNXD_SET_FLOATS, NULL, 0),
+    ROW("ThresholdedRelu", thresholded_relu, 10, 21, ONNXD_SET_FLOATS_1),
+    ROW("ThresholdedRelu", thresholded_relu, 22, ONNXD_OPSET_MAX, ONNXD_SET_FLOATS),
+    ROW("Celu", celu, 12, 27, ONNXD_SET(FLOAT)),
+    ROW("Celu", celu, 28, ONNXD_OPSET_MAX, ONNXD_SET_FLOATS),
     ROWS_22("HardSigmoid", hard_sigmoid),
     ROWS_22("Elu", elu),
     ROWS_22("Selu", selu),

@@ -2,7 +2,6 @@
  * smallest one by -1 wraps to itself. */
 #include "ops/binary.h"
 #include "ops/ops.h"
-#include "ops/support.h"
 
 #define add_EXPRESSION(C, x, y) ((x) + (y))
 #define sub_EXPRESSION(C, x, y) ((x) - (y))
@@ -32,43 +31,12 @@ DEFINE_COMPUTE(add)
 DEFINE_COMPUTE(sub)
 DEFINE_COMPUTE(mul)
 
-/* Position of the first zero among `count` integers of `width` bytes; `count` when there is none.
- */
-static size_t find_zero(const void *data, size_t count, size_t width)
-{
-    size_t i = 0;
-#define SCAN(bytes, T)                                                                             \
-    case bytes:                                                                                    \
-        while (i < count && ((const T *)data)[i] != 0)                                             \
-            i++;                                                                                   \
-        break;
-    switch (width) {
-        SCAN(1, uint8_t)
-        SCAN(2, uint16_t)
-        SCAN(4, uint32_t)
-        SCAN(8, uint64_t)
-    default:
-        break;
-    }
-#undef SCAN
-    return i;
-}
-
 static onnxd_status *compute_div(const onnxd_compute *compute)
 {
     static const onnxd_binary_kernel kernels[ONNXD_DTYPE_COUNT] = {
         ONNXD_EACH_FLOAT(ONNXD_KERNEL_ENTRY, div) ONNXD_EACH_UNSIGNED(ONNXD_KERNEL_ENTRY, div)
             ONNXD_EACH_SIGNED(ONNXD_KERNEL_ENTRY, signed_div)};
-    const onnxd_tensor_view *divisor = &compute->inputs[1];
-    bool is_integer = (ONNXD_SET_INTEGERS & ((onnxd_dtype_set)1u << compute->inputs[0].dtype)) != 0;
-    if (is_integer && onnxd_tensor_view_count(&compute->outputs[0]) != 0) {
-        size_t count = onnxd_tensor_view_count(divisor);
-        size_t zero =
-            find_zero(onnxd_tensor_view_data(divisor), count, onnxd_dtype_size(divisor->dtype));
-        if (zero < count)
-            return onnxd_op_error(compute->node,
-                                  "integer division by 0: element %zu of input 1 is 0", zero);
-    }
+    ONNXD_TRY(onnxd_binary_check_divisor(compute));
     return onnxd_binary_run(compute, kernels);
 }
 

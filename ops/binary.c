@@ -128,3 +128,40 @@ onnxd_status *onnxd_binary_run(const onnxd_compute *compute, const onnxd_binary_
     while (onnxd_loop_next(&loop, &cursor));
     return NULL;
 }
+
+/* Position of the first zero among `count` integers of `width` bytes; `count` when there is none.
+ */
+static size_t find_zero(const void *data, size_t count, size_t width)
+{
+    size_t i = 0;
+#define SCAN(bytes, T)                                                                             \
+    case bytes:                                                                                    \
+        while (i < count && ((const T *)data)[i] != 0)                                             \
+            i++;                                                                                   \
+        break;
+    switch (width) {
+        SCAN(1, uint8_t)
+        SCAN(2, uint16_t)
+        SCAN(4, uint32_t)
+        SCAN(8, uint64_t)
+    default:
+        break;
+    }
+#undef SCAN
+    return i;
+}
+
+onnxd_status *onnxd_binary_check_divisor(const onnxd_compute *compute)
+{
+    const onnxd_tensor_view *divisor = &compute->inputs[1];
+    bool is_integer = (ONNXD_SET_INTEGERS & ((onnxd_dtype_set)1u << divisor->dtype)) != 0;
+    if (!is_integer || onnxd_tensor_view_count(&compute->outputs[0]) == 0)
+        return NULL;
+    size_t count = onnxd_tensor_view_count(divisor);
+    size_t zero =
+        find_zero(onnxd_tensor_view_data(divisor), count, onnxd_dtype_size(divisor->dtype));
+    if (zero == count)
+        return NULL;
+    return onnxd_op_error(compute->node, "integer division by 0: element %zu of input 1 is 0",
+                          zero);
+}

@@ -32,6 +32,10 @@ ONNXD_NODISCARD onnxd_status *onnxd_binary_loop(const onnxd_compute *compute, on
 ONNXD_NODISCARD onnxd_status *onnxd_binary_run(const onnxd_compute *compute,
                                                const onnxd_binary_kernel *kernels);
 
+/* INVALID_ARGUMENT naming the first zero of input 1 when it is of an integer type and the output is
+ * not empty. */
+ONNXD_NODISCARD onnxd_status *onnxd_binary_check_divisor(const onnxd_compute *compute);
+
 /* A kernel from an expression macro op##_EXPRESSION(C, x, y) that yields a C; T in, O out. */
 #define ONNXD_BINARY_KERNEL_TO(op, id, T, O, C, LOAD, STORE)                                       \
     static void op##_##id(void *out_data, const void *a_data, const void *b_data, size_t count,    \
@@ -64,11 +68,14 @@ ONNXD_NODISCARD onnxd_status *onnxd_binary_run(const onnxd_compute *compute,
 #define ONNXD_BINARY_KERNEL(op, id, T, C, LOAD, STORE)                                             \
     ONNXD_BINARY_KERNEL_TO(op, id, T, T, C, LOAD, STORE)
 
-#define ONNXD_BINARY_COMMON(name, first, last, set, out_set)                                       \
+/* Params of other operators begin with onnxd_binary_params. */
+#define ONNXD_BINARY_FORMALS(name, first, last, set, out_set)                                      \
     .op_type = name, .domain = "", .since = first, .until = last, .min_inputs = 2,                 \
     .max_inputs = 2, .min_outputs = 1, .max_outputs = 1,                                           \
     .inputs = {{.types = set, .type_variable = 1}, {.types = set, .type_variable = 1}},            \
-    .outputs = {{.types = out_set}}, .params_bytes = sizeof(onnxd_binary_params),                  \
-    .parse = onnxd_binary_parse
+    .outputs = {{.types = out_set}}
+#define ONNXD_BINARY_COMMON(name, first, last, set, out_set)                                       \
+    ONNXD_BINARY_FORMALS(name, first, last, set, out_set),                                         \
+        .params_bytes = sizeof(onnxd_binary_params), .parse = onnxd_binary_parse
 
 #endif

@@ -1,5 +1,5 @@
-/* Exp, Log, Sqrt, Reciprocal, Floor, Ceil, Erf, Neg and Abs. Integers wrap: the smallest one is its
- * own negative and its own magnitude. */
+/* Exp, Log, Sqrt, Reciprocal, Floor, Ceil, Round, Erf, Neg, Abs and Sign. Integers wrap: the
+ * smallest one is its own negative and its own magnitude. */
 #include <tgmath.h>
 
 #include "ops/ops.h"
@@ -11,6 +11,8 @@
 #define reciprocal_EXPRESSION(C, x, p) (1 / (x))
 #define floor_EXPRESSION(C, x, p) floor(x)
 #define ceil_EXPRESSION(C, x, p) ceil(x)
+/* Halves go to the even neighbour, which is the rounding mode that C starts with. */
+#define round_EXPRESSION(C, x, p) rint(x)
 #define erf_EXPRESSION(C, x, p) erf(x)
 #define neg_EXPRESSION(C, x, p) (-(x))
 #define wrapping_neg_EXPRESSION(C, x, p) (0 - (x))
@@ -19,6 +21,9 @@
 #define signed_abs_EXPRESSION(C, x, p) ((x) < 0 ? (C)(0 - (uint64_t)(x)) : (x))
 /* A whole number's error function is rounded towards zero: 1, 0 or -1 once erf is exact. */
 #define integer_erf_EXPRESSION(C, x, p) erf((double)(x))
+/* A zero keeps its sign, and NaN stays NaN. */
+#define sign_EXPRESSION(C, x, p) ((x) > 0 ? (C)1 : (x) < 0 ? (C)-1 : (x))
+#define unsigned_sign_EXPRESSION(C, x, p) ((x) != 0)
 
 #define FLOATS(op)                                                                                 \
     ONNXD_EACH_FLOAT(ONNXD_UNARY_KERNEL, op)                                                       \
@@ -29,6 +34,7 @@ FLOATS(sqrt)
 FLOATS(reciprocal)
 FLOATS(floor)
 FLOATS(ceil)
+FLOATS(round)
 
 ONNXD_EACH_FLOAT(ONNXD_UNARY_KERNEL, erf)
 ONNXD_EACH_INTEGER(ONNXD_UNARY_KERNEL, integer_erf)
@@ -47,6 +53,13 @@ ONNXD_EACH_UNSIGNED(ONNXD_UNARY_KERNEL, same)
     ONNXD_EACH_FLOAT(X, abs) ONNXD_EACH_SIGNED(X, signed_abs) ONNXD_EACH_UNSIGNED(X, same)
 ONNXD_UNARY_COMPUTE(abs, ABS_TABLE)
 
+ONNXD_EACH_FLOAT(ONNXD_UNARY_KERNEL, sign)
+ONNXD_EACH_SIGNED(ONNXD_UNARY_KERNEL, sign)
+ONNXD_EACH_UNSIGNED(ONNXD_UNARY_KERNEL, unsigned_sign)
+#define SIGN_TABLE(X, op)                                                                          \
+    ONNXD_EACH_FLOAT(X, sign) ONNXD_EACH_SIGNED(X, sign) ONNXD_EACH_UNSIGNED(X, unsigned_sign)
+ONNXD_UNARY_COMPUTE(sign, SIGN_TABLE)
+
 const onnxd_op_def onnxd_op_elementary[] = {
     ONNXD_UNARY_FLOAT_ROWS("Exp", exp),
     ONNXD_UNARY_FLOAT_ROWS("Log", log),
@@ -54,6 +67,10 @@ const onnxd_op_def onnxd_op_elementary[] = {
     ONNXD_UNARY_FLOAT_ROWS("Reciprocal", reciprocal),
     ONNXD_UNARY_FLOAT_ROWS("Floor", floor),
     ONNXD_UNARY_FLOAT_ROWS("Ceil", ceil),
+    ONNXD_UNARY_ROW("Round", round, 11, 21, ONNXD_SET_FLOATS_1, NULL, 0),
+    ONNXD_UNARY_ROW("Round", round, 22, ONNXD_OPSET_MAX, ONNXD_SET_FLOATS, NULL, 0),
+    ONNXD_UNARY_ROW("Sign", sign, 9, 12, ONNXD_SET_NUMBERS_1, NULL, 0),
+    ONNXD_UNARY_ROW("Sign", sign, 13, ONNXD_OPSET_MAX, ONNXD_SET_NUMBERS, NULL, 0),
     ONNXD_UNARY_ROW("Erf", erf, 9, 12, ONNXD_SET_NUMBERS_1, NULL, 0),
     ONNXD_UNARY_ROW("Erf", erf, 13, ONNXD_OPSET_MAX, ONNXD_SET_NUMBERS, NULL, 0),
     ONNXD_UNARY_ROW("Neg", neg, 1, 5, ONNXD_SET_FLOATS_1, onnxd_op_parse_consumed, 0),
