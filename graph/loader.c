@@ -10,7 +10,6 @@
 #include "graph/loader_internal.h"
 
 #define MIN_IR_VERSION 3
-#define MAX_IMPORTS 256
 #define MAX_SPARSE_DENSE_BYTES ((uint64_t)64 << 20)
 
 onnxd_load_limits onnxd_load_limits_default(void)
@@ -43,17 +42,15 @@ static onnxd_status *check_versions(const Onnx__ModelProto *model)
     return NULL;
 }
 
-static const char *import_domain(const Onnx__OperatorSetIdProto *proto)
+const char *onnxd_loader_domain(const char *domain)
 {
-    if (proto->domain == NULL || strcmp(proto->domain, "ai.onnx") == 0)
-        return "";
-    return proto->domain;
+    return domain == NULL || strcmp(domain, "ai.onnx") == 0 ? "" : domain;
 }
 
-static onnxd_status *check_import(const Onnx__OperatorSetIdProto *proto)
+onnxd_status *onnxd_loader_check_import(const Onnx__OperatorSetIdProto *proto)
 {
     char text[ONNXD_NAME_TEXT];
-    const char *domain = import_domain(proto);
+    const char *domain = onnxd_loader_domain(proto->domain);
     onnxd_name_text(domain[0] == '\0' ? "ai.onnx" : domain, text, sizeof(text));
     if (proto->version < 1)
         return onnxd_error(ONNXD_INVALID_ARGUMENT,
@@ -68,7 +65,7 @@ static onnxd_status *check_import(const Onnx__OperatorSetIdProto *proto)
 
 static onnxd_status *copy_import(onnxd_graph *graph, const Onnx__OperatorSetIdProto *proto)
 {
-    const char *domain = import_domain(proto);
+    const char *domain = onnxd_loader_domain(proto->domain);
     if (onnxd_graph_opset(graph, domain) != 0) {
         char text[ONNXD_NAME_TEXT];
         return onnxd_error(ONNXD_INVALID_ARGUMENT, "domain '%s' is imported twice",
@@ -87,14 +84,14 @@ onnxd_status *onnxd_loader_imports(const onnxd_loader *loader, onnxd_graph *grap
 {
     const Onnx__ModelProto *model = loader->model;
     graph->ir_version = model->ir_version;
-    if (model->n_opset_import > MAX_IMPORTS)
+    if (model->n_opset_import > ONNXD_LOADER_MAX_IMPORTS)
         return onnxd_error(ONNXD_INVALID_ARGUMENT, "%zu opset imports, at most %d are allowed",
-                           model->n_opset_import, MAX_IMPORTS);
+                           model->n_opset_import, ONNXD_LOADER_MAX_IMPORTS);
     void *memory = NULL;
     ONNXD_TRY(onnxd_graph_alloc(graph, model->n_opset_import, sizeof(onnxd_opset_import), &memory));
     graph->opsets = memory;
     for (size_t i = 0; i < model->n_opset_import; i++) {
-        ONNXD_TRY(check_import(model->opset_import[i]));
+        ONNXD_TRY(onnxd_loader_check_import(model->opset_import[i]));
         ONNXD_TRY(copy_import(graph, model->opset_import[i]));
     }
     if (model->producer_name == NULL)
@@ -105,28 +102,6 @@ onnxd_status *onnxd_loader_imports(const onnxd_loader *loader, onnxd_graph *grap
         return onnxd_error_out_of_memory("graph arena", strlen(model->producer_name),
                                          graph->arena.max_bytes);
     graph->producer_name = producer;
-    return NULL;
-}
-
-/* Names of model-local functions as "domain:name"; the keys live as long as the loader. */
-static onnxd_status *read_functions(onnxd_loader *loader)
-{
-    const Onnx__ModelProto *model = loader->model;
-    for (size_t i = 0; i < model->n_functions; i++) {
-        const Onnx__FunctionProto *function = model->functions[i];
-        const char *name = function->name == NULL ? "" : function->name;
-        const char *domain = function->domain == NULL ? "" : function->domain;
-        if (strcmp(domain, "ai.onnx") == 0)
-            domain = "";
-        size_t bytes = strlen(domain) + strlen(name) + 2;
-        char *key = onnxd_arena_alloc(&loader->keys, bytes);
-        if (key == NULL)
-            return onnxd_error_out_of_memory("function names", bytes, loader->keys.max_bytes);
-        (void)snprintf(key, bytes, "%s:%s", domain, name);
-        uint32_t id;
-        bool added;
-        ONNXD_TRY(onnxd_name_map_add(&loader->functions, key, (uint32_t)i, &id, &added));
-    }
     return NULL;
 }
 
@@ -143,6 +118,7 @@ static void loader_init(onnxd_loader *loader, const char *directory,
     };
     onnxd_arena_init(&loader->keys, 4096, (size_t)limits->max_graph_bytes);
     onnxd_name_map_init(&loader->functions);
+    onnxd_name_map_init(&loader->shared);
     onnxd_name_map_init(&loader->locations);
 }
 
@@ -150,14 +126,18 @@ static void loader_deinit(onnxd_loader *loader)
 {
     onnxd_loader_close_file(loader);
     onnxd_name_map_deinit(&loader->functions);
+    onnxd_name_map_deinit(&loader->shared);
     onnxd_name_map_deinit(&loader->locations);
+    for (uint32_t i = 0; i < loader->shared_count; i++)
+        onnxd_tensor_release(loader->shared_tensors[i]);
+    onnxd_free(loader->shared_tensors);
     onnxd_arena_deinit(&loader->keys);
 }
 
 static onnxd_status *convert_model(onnxd_loader *loader, onnxd_graph **out_graph)
 {
     ONNXD_TRY(check_versions(loader->model));
-    ONNXD_TRY(read_functions(loader));
+    ONNXD_TRY(onnxd_loader_functions(loader));
     return onnxd_loader_graph(loader, loader->model->graph, NULL, out_graph);
 }
 

@@ -61,8 +61,8 @@ static onnxd_status *read_tensors(onnxd_scope *scope, Onnx__TensorProto **protos
     onnxd_tensor **tensors = memory;
     attribute->value.tensors = (const onnxd_tensor *const *)tensors;
     for (; attribute->count < count; attribute->count++)
-        ONNXD_TRY(onnxd_loader_tensor(scope->loader, protos[attribute->count],
-                                      &tensors[attribute->count]));
+        ONNXD_TRY(onnxd_loader_shared_tensor(scope->loader, protos[attribute->count],
+                                             &tensors[attribute->count]));
     return NULL;
 }
 
@@ -76,8 +76,8 @@ static onnxd_status *read_sparse_tensors(onnxd_scope *scope, Onnx__SparseTensorP
     onnxd_tensor **tensors = memory;
     attribute->value.tensors = (const onnxd_tensor *const *)tensors;
     for (; attribute->count < count; attribute->count++)
-        ONNXD_TRY(onnxd_loader_sparse(scope->loader, protos[attribute->count],
-                                      &tensors[attribute->count]));
+        ONNXD_TRY(onnxd_loader_shared_sparse(scope->loader, protos[attribute->count],
+                                             &tensors[attribute->count]));
     return NULL;
 }
 
@@ -102,7 +102,7 @@ static onnxd_status *read_tensor(onnxd_scope *scope, Onnx__TensorProto *proto,
     if (proto == NULL)
         return onnxd_error(ONNXD_INVALID_ARGUMENT, "the tensor is missing");
     onnxd_tensor *tensor = NULL;
-    ONNXD_TRY(onnxd_loader_tensor(scope->loader, proto, &tensor));
+    ONNXD_TRY(onnxd_loader_shared_tensor(scope->loader, proto, &tensor));
     attribute->value.tensor = tensor;
     return NULL;
 }
@@ -113,7 +113,7 @@ static onnxd_status *read_sparse_tensor(onnxd_scope *scope, Onnx__SparseTensorPr
     if (proto == NULL)
         return onnxd_error(ONNXD_INVALID_ARGUMENT, "the sparse tensor is missing");
     onnxd_tensor *tensor = NULL;
-    ONNXD_TRY(onnxd_loader_sparse(scope->loader, proto, &tensor));
+    ONNXD_TRY(onnxd_loader_shared_sparse(scope->loader, proto, &tensor));
     attribute->value.tensor = tensor;
     return NULL;
 }
@@ -167,6 +167,11 @@ static onnxd_status *read_numbers(onnxd_graph *graph, const Onnx__AttributeProto
     return NULL;
 }
 
+static bool is_reference(const Onnx__AttributeProto *proto)
+{
+    return proto->ref_attr_name != NULL && proto->ref_attr_name[0] != '\0';
+}
+
 /* A payload of another kind than the declared one makes the model ambiguous. */
 static onnxd_status *check_payload(const Onnx__AttributeProto *proto)
 {
@@ -195,7 +200,7 @@ static onnxd_status *check_payload(const Onnx__AttributeProto *proto)
         if (payloads[i].is_set && (int)payloads[i].kind != proto->type)
             return onnxd_error(ONNXD_INVALID_ARGUMENT, "type %d, but data of type %d", proto->type,
                                payloads[i].kind);
-    if (proto->ref_attr_name != NULL && proto->ref_attr_name[0] != '\0')
+    if (is_reference(proto))
         return onnxd_error(ONNXD_INVALID_ARGUMENT,
                            "a reference to a function's attribute, outside of a function");
     return NULL;
@@ -257,16 +262,41 @@ static onnxd_status *check_name(const Onnx__AttributeProto *proto, const onnxd_n
     return NULL;
 }
 
+/* Reads what `proto` says or refers to; *out_is_absent where it refers to nothing. */
+static onnxd_status *read_bound(onnxd_scope *scope, Onnx__AttributeProto *proto,
+                                onnxd_attribute *attribute, bool *out_is_absent)
+{
+    *out_is_absent = false;
+    if (scope->call == NULL || !is_reference(proto))
+        return read_attribute(scope, proto, attribute);
+    onnxd_binding binding = onnxd_loader_binding(scope, proto->ref_attr_name);
+    if (binding.proto == NULL) {
+        *out_is_absent = true;
+        return NULL;
+    }
+    if (proto->type != ONNXD_ATTRIBUTE_UNDEFINED && proto->type != binding.proto->type)
+        return onnxd_error(ONNXD_INVALID_ARGUMENT,
+                           "type %d, but what it refers to in the function has type %d",
+                           proto->type, binding.proto->type);
+    bool is_graph = binding.proto->type == ONNXD_ATTRIBUTE_GRAPH ||
+                    binding.proto->type == ONNXD_ATTRIBUTE_GRAPHS;
+    if (is_graph && binding.scope->graph != scope->graph)
+        return onnxd_error(ONNXD_UNIMPLEMENTED,
+                           "a graph that is given to a function is used inside of another graph");
+    return read_attribute(binding.scope, binding.proto, attribute);
+}
+
 onnxd_status *onnxd_loader_attributes(onnxd_scope *scope, Onnx__AttributeProto *const *protos,
                                       size_t count, onnxd_node *node)
 {
     for (size_t i = 0; i < count; i++) {
         onnxd_attribute *attribute = &node->attributes[node->attribute_count];
         *attribute = (onnxd_attribute){.name = attribute_name(protos[i])};
+        bool is_absent = false;
         onnxd_status *status = check_name(protos[i], node);
         if (status == NULL) {
-            status = read_attribute(scope, protos[i], attribute);
-            node->attribute_count++;
+            status = read_bound(scope, protos[i], attribute, &is_absent);
+            node->attribute_count += is_absent ? 0 : 1;
         }
         if (status != NULL) {
             char name[ONNXD_NAME_TEXT];
@@ -281,6 +311,11 @@ onnxd_status *onnxd_loader_attributes(onnxd_scope *scope, Onnx__AttributeProto *
 /* The code of a symbol; the scope's map spares a search through all of them. */
 static onnxd_status *read_symbol(onnxd_scope *scope, const char *name, int64_t *out_dim)
 {
+    /* A function's names for dimensions mean something else in every call. */
+    if (scope->call != NULL) {
+        *out_dim = ONNXD_DIM_UNKNOWN;
+        return NULL;
+    }
     uint32_t known = onnxd_name_map_find(&scope->symbols, name);
     if (known != UINT32_MAX) {
         *out_dim = ONNXD_DIM_FROM_SYMBOL(known);

@@ -15,8 +15,8 @@ static const char *text_of(const char *text)
     return text == NULL ? "" : text;
 }
 
-static onnxd_status *read_type(onnxd_scope *scope, const Onnx__ValueInfoProto *proto,
-                               onnxd_value_id value)
+onnxd_status *onnxd_loader_value_type(onnxd_scope *scope, const Onnx__ValueInfoProto *proto,
+                                      onnxd_value_id value)
 {
     if (proto->type == NULL)
         return NULL;
@@ -43,7 +43,7 @@ static onnxd_status *define_inputs(onnxd_scope *scope, const Onnx__GraphProto *p
     for (size_t i = 0; i < proto->n_input; i++) {
         onnxd_value_id value;
         ONNXD_TRY(onnxd_loader_define(scope, proto->input[i]->name, "graph input", &value));
-        ONNXD_TRY(read_type(scope, proto->input[i], value));
+        ONNXD_TRY(onnxd_loader_value_type(scope, proto->input[i], value));
     }
     return NULL;
 }
@@ -79,7 +79,8 @@ static onnxd_status *define_initializers(onnxd_scope *scope, const Onnx__GraphPr
     for (size_t i = 0; i < proto->n_initializer; i++) {
         onnxd_tensor *tensor = NULL;
         const char *name = proto->initializer[i]->name;
-        onnxd_status *status = onnxd_loader_tensor(scope->loader, proto->initializer[i], &tensor);
+        onnxd_status *status =
+            onnxd_loader_shared_tensor(scope->loader, proto->initializer[i], &tensor);
         if (status == NULL)
             status = set_initializer(scope, name, tensor);
         onnxd_tensor_release(tensor);
@@ -89,7 +90,7 @@ static onnxd_status *define_initializers(onnxd_scope *scope, const Onnx__GraphPr
         Onnx__SparseTensorProto *sparse = proto->sparse_initializer[i];
         onnxd_tensor *tensor = NULL;
         const char *name = sparse->values == NULL ? NULL : sparse->values->name;
-        onnxd_status *status = onnxd_loader_sparse(scope->loader, sparse, &tensor);
+        onnxd_status *status = onnxd_loader_shared_sparse(scope->loader, sparse, &tensor);
         if (status == NULL)
             status = set_initializer(scope, name, tensor);
         onnxd_tensor_release(tensor);
@@ -163,7 +164,7 @@ static onnxd_status *read_value_infos(onnxd_scope *scope, const Onnx__GraphProto
         onnxd_value_id value = onnxd_name_map_find(&scope->names, name);
         /* A graph input's own declaration is the one that callers see. */
         if (value != ONNXD_NONE && !scope->graph->values[value].is_input)
-            ONNXD_TRY(read_type(scope, proto->value_info[i], value));
+            ONNXD_TRY(onnxd_loader_value_type(scope, proto->value_info[i], value));
     }
     return NULL;
 }
@@ -180,10 +181,12 @@ static onnxd_status *read_outputs(onnxd_scope *scope, const Onnx__GraphProto *pr
         const char *name = text_of(proto->output[i]->name);
         char text[ONNXD_NAME_TEXT];
         status = onnxd_loader_lookup(scope, name, &ids[i]);
+        if (status == NULL && ids[i] == ONNXD_NONE)
+            status = onnxd_error(ONNXD_INVALID_ARGUMENT, "it is an input that a call leaves out");
         if (status == NULL && graph->values[ids[i]].is_output)
             status = onnxd_error(ONNXD_INVALID_ARGUMENT, "it is listed twice");
         if (status == NULL && !graph->values[ids[i]].is_input)
-            status = read_type(scope, proto->output[i], ids[i]);
+            status = onnxd_loader_value_type(scope, proto->output[i], ids[i]);
         if (status == NULL)
             graph->values[ids[i]].is_output = true;
         else
@@ -196,29 +199,14 @@ static onnxd_status *read_outputs(onnxd_scope *scope, const Onnx__GraphProto *pr
     return status;
 }
 
-static onnxd_status *check_function(const onnxd_loader *loader, const onnxd_node *node)
+static onnxd_status *find_opset(const onnxd_scope *scope, onnxd_node *node)
 {
-    char key[8448];
-    if (loader->functions.count == 0)
-        return NULL;
-    int length = snprintf(key, sizeof(key), "%s:%s", node->domain, node->op_type);
-    if (length < 0 || (size_t)length >= sizeof(key) ||
-        onnxd_name_map_find(&loader->functions, key) == UINT32_MAX)
-        return NULL;
-    return onnxd_error(ONNXD_UNIMPLEMENTED,
-                       "it calls the model-local function '%.200s', functions are not supported",
-                       key);
-}
-
-static onnxd_status *find_opset(const onnxd_loader *loader, onnxd_node *node)
-{
-    node->opset = onnxd_graph_opset(loader->root, node->domain);
-    if (node->op_type[0] == '\0')
-        return onnxd_error(ONNXD_INVALID_ARGUMENT, "it has no operator type");
+    node->opset = onnxd_loader_opset(scope, node->domain);
     if (node->opset != 0)
         return NULL;
     char text[ONNXD_NAME_TEXT];
-    return onnxd_error(ONNXD_INVALID_ARGUMENT, "the model does not import its domain '%s'",
+    return onnxd_error(ONNXD_INVALID_ARGUMENT, "the %s does not import its domain '%s'",
+                       scope->call != NULL ? "function" : "model",
                        node->domain[0] == '\0' ? "ai.onnx"
                                                : onnxd_name_text(node->domain, text, sizeof(text)));
 }
@@ -234,44 +222,76 @@ static onnxd_status *lookup_all(onnxd_scope *scope, char *const *names, size_t c
     return NULL;
 }
 
-/* Fills `node`, whose arrays have room. */
-static onnxd_status *read_node(onnxd_scope *scope, const Onnx__NodeProto *proto, onnxd_node *node)
+static onnxd_status *read_operator(onnxd_scope *scope, const Onnx__NodeProto *proto,
+                                   onnxd_node *node)
 {
-    node->name = text_of(proto->name);
-    node->op_type = text_of(proto->op_type);
-    node->domain = text_of(proto->domain);
-    if (strcmp(node->domain, "ai.onnx") == 0)
-        node->domain = "";
-    ONNXD_TRY(find_opset(scope->loader, node));
-    ONNXD_TRY(check_function(scope->loader, node));
-    ONNXD_TRY(lookup_all(scope, proto->input, proto->n_input, node->inputs));
-    ONNXD_TRY(lookup_all(scope, proto->output, proto->n_output, node->outputs));
-    node->input_count = (uint32_t)proto->n_input;
-    node->output_count = (uint32_t)proto->n_output;
+    ONNXD_TRY(find_opset(scope, node));
     ONNXD_TRY(onnxd_loader_attributes(scope, proto->attribute, proto->n_attribute, node));
     ONNXD_TRY(onnxd_loader_captures(node));
     onnxd_node_id id;
     return onnxd_graph_add_node(scope->graph, node, &id);
 }
 
-static onnxd_status *convert_node(onnxd_scope *scope, const Onnx__NodeProto *proto, size_t index)
+/* Fills `node`, whose arrays have room. `name` is what it is called. */
+static onnxd_status *read_node(onnxd_scope *scope, const Onnx__NodeProto *proto, const char *name,
+                               onnxd_node *node)
+{
+    const Onnx__FunctionProto *function = NULL;
+    node->name = name;
+    node->op_type = text_of(proto->op_type);
+    node->domain = onnxd_loader_domain(proto->domain);
+    if (node->op_type[0] == '\0')
+        return onnxd_error(ONNXD_INVALID_ARGUMENT, "it has no operator type");
+    if (scope->loader->node_count++ >= scope->loader->limits->max_nodes)
+        return onnxd_error(ONNXD_INVALID_ARGUMENT,
+                           "the model has more than %" PRIu32 " nodes, those of its functions "
+                           "counted for each call",
+                           scope->loader->limits->max_nodes);
+    ONNXD_TRY(onnxd_loader_find_function(scope->loader, proto, node->domain, &function));
+    ONNXD_TRY(lookup_all(scope, proto->input, proto->n_input, node->inputs));
+    ONNXD_TRY(lookup_all(scope, proto->output, proto->n_output, node->outputs));
+    node->input_count = (uint32_t)proto->n_input;
+    node->output_count = (uint32_t)proto->n_output;
+    if (function != NULL)
+        return onnxd_loader_call(scope, function, proto, node);
+    return read_operator(scope, proto, node);
+}
+
+/* A node of a function is told apart from its twins in other calls. */
+static onnxd_status *name_node(const onnxd_scope *scope, const Onnx__NodeProto *proto,
+                               char **out_name)
+{
+    const char *prefix = scope->call == NULL ? "" : scope->call->prefix;
+    const char *name = text_of(proto->name);
+    size_t bytes = name[0] == '\0' ? 1 : strlen(prefix) + strlen(name) + 1;
+    *out_name = onnxd_alloc(bytes);
+    if (*out_name == NULL)
+        return onnxd_error_out_of_memory("name of a node", bytes, UINT64_MAX);
+    (void)snprintf(*out_name, bytes, "%s%s", name[0] == '\0' ? "" : prefix, name);
+    return NULL;
+}
+
+onnxd_status *onnxd_loader_node(onnxd_scope *scope, // NOLINT(misc-no-recursion)
+                                const Onnx__NodeProto *proto, size_t index)
 {
     onnxd_node node = {0};
-    onnxd_status *status = NULL;
+    char *name = NULL;
+    onnxd_status *status = name_node(scope, proto, &name);
     node.inputs = onnxd_alloc_zero(proto->n_input + 1, sizeof(*node.inputs));
     node.outputs = onnxd_alloc_zero(proto->n_output + 1, sizeof(*node.outputs));
     node.attributes = onnxd_alloc_zero(proto->n_attribute + 1, sizeof(*node.attributes));
-    if (node.inputs == NULL || node.outputs == NULL || node.attributes == NULL)
+    if (status == NULL && (node.inputs == NULL || node.outputs == NULL || node.attributes == NULL))
         status = onnxd_error_out_of_memory("node", proto->n_attribute * sizeof(*node.attributes),
                                            UINT64_MAX);
     if (status == NULL)
-        status = read_node(scope, proto, &node);
+        status = read_node(scope, proto, name, &node);
     if (status != NULL) {
         char label[ONNXD_NODE_LABEL];
         status =
             onnxd_status_context(status, "%s", proto_label(proto, index, label, sizeof(label)));
         onnxd_node_release_attributes(&node);
     }
+    onnxd_free(name);
     onnxd_free(node.inputs);
     onnxd_free(node.outputs);
     onnxd_free(node.attributes);
@@ -295,7 +315,7 @@ static onnxd_status *convert(onnxd_scope *scope, const Onnx__GraphProto *proto)
     ONNXD_TRY(set_signature_inputs(scope, proto));
     ONNXD_TRY(read_value_infos(scope, proto));
     for (size_t n = 0; n < proto->n_node; n++)
-        ONNXD_TRY(convert_node(scope, proto->node[n], n));
+        ONNXD_TRY(onnxd_loader_node(scope, proto->node[n], n));
     return read_outputs(scope, proto);
 }
 
@@ -349,13 +369,33 @@ static void charge_subgraph(onnxd_loader *loader, const onnxd_graph *graph)
         root->max_bytes = root->used_bytes;
 }
 
+/* Functions bring subgraphs that the scan of the file could not count. */
+static onnxd_status *check_subgraph(onnxd_loader *loader, const onnxd_scope *parent)
+{
+    if (parent == NULL)
+        return NULL;
+    if (parent->depth >= loader->limits->max_subgraph_depth)
+        return onnxd_error(ONNXD_INVALID_ARGUMENT, "more than %" PRIu32 " levels of subgraphs",
+                           loader->limits->max_subgraph_depth);
+    if (loader->subgraph_count++ >= ONNXD_PRESCAN_MAX_SUBGRAPHS)
+        return onnxd_error(ONNXD_INVALID_ARGUMENT, "more than %d subgraphs",
+                           ONNXD_PRESCAN_MAX_SUBGRAPHS);
+    return NULL;
+}
+
 onnxd_status *onnxd_loader_graph(onnxd_loader *loader, Onnx__GraphProto *proto, onnxd_scope *parent,
                                  onnxd_graph **out_graph)
 {
     onnxd_graph *graph = NULL;
+    ONNXD_TRY(check_subgraph(loader, parent));
     ONNXD_TRY(create_graph(loader, proto, parent, &graph));
-    onnxd_scope scope = {.loader = loader, .graph = graph, .parent = parent};
+    onnxd_scope scope = {.loader = loader, .graph = graph, .parent = parent, .home = &scope};
+    if (parent != NULL) {
+        scope.call = parent->call;
+        scope.depth = parent->depth + 1;
+    }
     onnxd_name_map_init(&scope.names);
+    onnxd_name_map_init(&scope.generated);
     onnxd_name_map_init(&scope.symbols);
     onnxd_status *status = NULL;
     if (parent == NULL)
@@ -371,6 +411,7 @@ onnxd_status *onnxd_loader_graph(onnxd_loader *loader, Onnx__GraphProto *proto, 
     if (status == NULL)
         status = resolve_known(loader, graph);
     onnxd_name_map_deinit(&scope.names);
+    onnxd_name_map_deinit(&scope.generated);
     onnxd_name_map_deinit(&scope.symbols);
     onnxd_free(scope.captures);
     if (status == NULL) {

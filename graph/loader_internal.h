@@ -45,8 +45,18 @@ typedef struct onnxd_loader {
     uint64_t external_bytes_left; /* external tensors, together */
     Onnx__ModelProto *model;
     onnxd_graph *root;        /* for the opset imports */
-    onnxd_name_map functions; /* "domain:name" of model-local functions */
-    onnxd_arena keys;         /* of `functions` */
+    onnxd_name_map functions; /* keys of model-local functions, to indices into the model's list */
+    onnxd_arena keys;         /* of `functions` and `shared` */
+    /* Tensors of functions, which every call reads anew: the address of the message as a key, to
+     * indices into shared_tensors. */
+    onnxd_name_map shared;
+    onnxd_tensor **shared_tensors;
+    uint32_t shared_count, shared_capacity;
+    uint32_t open_calls;     /* of functions, nested */
+    uint32_t call_count;     /* all so far */
+    uint32_t node_count;     /* converted so far, calls of functions included */
+    uint32_t subgraph_count; /* converted so far */
+    uint64_t expanded_names; /* inputs, outputs and declarations of the functions called so far */
 } onnxd_loader;
 
 /* The static shape `dims`. Errors: INVALID_ARGUMENT for a bad rank or dimension. */
@@ -68,21 +78,93 @@ ONNXD_NODISCARD onnxd_status *onnxd_loader_external(onnxd_loader *loader,
 /* Closes the external file that is open, if any. */
 void onnxd_loader_close_file(onnxd_loader *loader);
 
-/* The scope of one graph while it is converted: names to values, and the scopes around it. */
+/* The scope of one graph while it is converted, or of one call of a function within it: names to
+ * values, and the scopes around it. What a call makes belongs to the graph of the caller. */
+typedef struct onnxd_call onnxd_call;
 typedef struct onnxd_scope {
     onnxd_loader *loader;
     onnxd_graph *graph;
-    onnxd_name_map names;
+    onnxd_name_map names; /* to values, or ONNXD_LOADER_ABSENT */
     onnxd_name_map symbols;
-    struct onnxd_scope *parent;
+    struct onnxd_scope *parent; /* NULL also of a call: functions see nothing around them */
+    struct onnxd_scope *home;   /* the scope of the graph itself */
+    onnxd_call *call;           /* the innermost call, NULL outside of functions */
+    onnxd_name_map generated;   /* names in the graph that no model wrote */
+    uint32_t depth;             /* graphs around this one */
     /* What the graph uses from around it; `input` is a value of the parent's graph until the node
      * that owns the graph is complete. */
     onnxd_capture *captures;
     uint32_t capture_count, capture_capacity;
 } onnxd_scope;
 
+/* What the name of a function's input stands for that the call leaves out. */
+#define ONNXD_LOADER_ABSENT (ONNXD_NONE - 1)
+
+/* What a function's attribute is in one call. */
+typedef struct onnxd_binding {
+    const char *name;
+    Onnx__AttributeProto *proto; /* no reference */
+    onnxd_scope *scope;          /* where its graph, if it is one, finds names */
+} onnxd_binding;
+
+/* One call of a function under way. */
+struct onnxd_call {
+    const Onnx__FunctionProto *function;
+    onnxd_call *caller; /* around this one, or NULL */
+    char *prefix;       /* of the names of what it makes */
+    onnxd_binding *bindings;
+    uint32_t binding_count;
+    uint32_t depth; /* calls around this one */
+};
+
+/* Checks the model's functions and makes them known by name. */
+ONNXD_NODISCARD onnxd_status *onnxd_loader_functions(onnxd_loader *loader);
+/* The function that a node calls, or NULL. `domain` is normalised. */
+ONNXD_NODISCARD onnxd_status *onnxd_loader_find_function(const onnxd_loader *loader,
+                                                         const Onnx__NodeProto *proto,
+                                                         const char *domain,
+                                                         const Onnx__FunctionProto **out_function);
+/* Puts the function's nodes in place of the call `proto`, whose inputs and outputs `node` has. */
+ONNXD_NODISCARD onnxd_status *onnxd_loader_call(onnxd_scope *scope,
+                                                const Onnx__FunctionProto *function,
+                                                const Onnx__NodeProto *proto,
+                                                const onnxd_node *node);
+/* What `name` refers to in the innermost call: the caller's attribute or the function's default.
+ * proto NULL: neither; the attribute that refers to it is then absent too. */
+onnxd_binding onnxd_loader_binding(onnxd_scope *scope, const char *name);
+/* 0 when neither the innermost function nor, outside of functions, the model imports the domain. */
+int64_t onnxd_loader_opset(const onnxd_scope *scope, const char *domain);
+/* Opset imports of a model or a function. */
+#define ONNXD_LOADER_MAX_IMPORTS 256
+/* "" for ai.onnx. */
+const char *onnxd_loader_domain(const char *domain);
+/* Errors: INVALID_ARGUMENT, UNIMPLEMENTED for a version that is too new. */
+ONNXD_NODISCARD onnxd_status *onnxd_loader_check_import(const Onnx__OperatorSetIdProto *proto);
+
+/* As onnxd_loader_tensor() and onnxd_loader_sparse(), for messages that a function may be made of:
+ * the same tensor each time. */
+ONNXD_NODISCARD onnxd_status *onnxd_loader_shared_tensor(onnxd_loader *loader,
+                                                         Onnx__TensorProto *proto,
+                                                         onnxd_tensor **out_tensor);
+ONNXD_NODISCARD onnxd_status *onnxd_loader_shared_sparse(onnxd_loader *loader,
+                                                         Onnx__SparseTensorProto *proto,
+                                                         onnxd_tensor **out_tensor);
+
+/* Converts a node or a call. `index` is its place, for messages. */
+ONNXD_NODISCARD onnxd_status *onnxd_loader_node(onnxd_scope *scope, const Onnx__NodeProto *proto,
+                                                size_t index);
+/* The type that `proto` declares for `value`, if any. */
+ONNXD_NODISCARD onnxd_status *onnxd_loader_value_type(onnxd_scope *scope,
+                                                      const Onnx__ValueInfoProto *proto,
+                                                      onnxd_value_id value);
+/* Adds a value of a call to the graph, under a name that is made of the call's prefix and `name`;
+ * the scope does not learn it. */
+ONNXD_NODISCARD onnxd_status *onnxd_loader_generate(onnxd_scope *scope, const char *name,
+                                                    onnxd_value_id *out_value);
+
 /* The value called `name` as the scope sees it: its own, or one that stands for an outer one, which
- * then is captured by every graph between. */
+ * then is captured by every graph between. ONNXD_NONE for an input of a function that the call
+ * leaves out. */
 ONNXD_NODISCARD onnxd_status *onnxd_loader_lookup(onnxd_scope *scope, const char *name,
                                                   onnxd_value_id *out_value);
 /* Appends what the node's subgraphs capture to its inputs, an array of onnxd_alloc's. */

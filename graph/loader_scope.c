@@ -3,6 +3,8 @@
  * of its own there, a capture, in every graph between; the nodes that own those graphs get what is
  * captured as further inputs.
  */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +13,33 @@
 #include "graph/loader_internal.h"
 
 #define FIRST_CAPACITY 8u
+
+static bool is_taken(const onnxd_scope *scope, const char *name)
+{
+    return onnxd_name_map_find(&scope->names, name) != ONNXD_NONE ||
+           onnxd_name_map_find(&scope->generated, name) != ONNXD_NONE;
+}
+
+/* A value called "<prefix><name>", with a number behind it where the graph has that already.
+ * `scope` is a graph's. */
+static onnxd_status *add_generated(onnxd_scope *scope, const char *prefix, const char *name,
+                                   onnxd_value_id *out_value)
+{
+    size_t capacity = strlen(prefix) + strlen(name) + sizeof("#4294967295");
+    char *text = onnxd_alloc(capacity);
+    if (text == NULL)
+        return onnxd_error_out_of_memory("name of a value", capacity, UINT64_MAX);
+    (void)snprintf(text, capacity, "%s%s", prefix, name);
+    for (uint32_t number = 1; is_taken(scope, text); number++)
+        (void)snprintf(text, capacity, "%s%s#%" PRIu32, prefix, name, number);
+    onnxd_value_id value;
+    onnxd_status *status = onnxd_graph_add_value(scope->graph, text, &value);
+    onnxd_free(text);
+    ONNXD_TRY(status);
+    bool added;
+    return onnxd_name_map_add(&scope->generated, scope->graph->values[value].name, value, out_value,
+                              &added);
+}
 
 onnxd_status *onnxd_loader_define(onnxd_scope *scope, const char *name, const char *what,
                                   onnxd_value_id *out_value)
@@ -22,10 +51,17 @@ onnxd_status *onnxd_loader_define(onnxd_scope *scope, const char *name, const ch
         return onnxd_error(ONNXD_INVALID_ARGUMENT, "%s '%s' is defined twice", what,
                            onnxd_name_text(name, text, sizeof(text)));
     onnxd_value_id value;
-    ONNXD_TRY(onnxd_graph_add_value(scope->graph, name, &value));
+    if (onnxd_name_map_find(&scope->generated, name) == ONNXD_NONE)
+        ONNXD_TRY(onnxd_graph_add_value(scope->graph, name, &value));
+    else
+        ONNXD_TRY(add_generated(scope, "", name, &value));
     bool added;
-    return onnxd_name_map_add(&scope->names, scope->graph->values[value].name, value, out_value,
-                              &added);
+    return onnxd_name_map_add(&scope->names, name, value, out_value, &added);
+}
+
+onnxd_status *onnxd_loader_generate(onnxd_scope *scope, const char *name, onnxd_value_id *out_value)
+{
+    return add_generated(scope->home, scope->call->prefix, name, out_value);
 }
 
 static onnxd_status *add_capture(onnxd_scope *scope, onnxd_value_id value, onnxd_value_id outer)
@@ -57,10 +93,14 @@ onnxd_status *onnxd_loader_lookup(onnxd_scope *scope, const char *name, // NOLIN
     if (value == ONNXD_NONE) {
         onnxd_value_id outer = ONNXD_NONE;
         ONNXD_TRY(onnxd_loader_lookup(scope->parent, name, &outer));
+        if (outer == ONNXD_NONE) {
+            *out_value = ONNXD_NONE;
+            return NULL;
+        }
         ONNXD_TRY(onnxd_loader_define(scope, name, "value", &value));
         ONNXD_TRY(add_capture(scope, value, outer));
     }
-    *out_value = value;
+    *out_value = value == ONNXD_LOADER_ABSENT ? ONNXD_NONE : value;
     return NULL;
 }
 

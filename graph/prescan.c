@@ -141,6 +141,8 @@ static onnxd_status *push(scanner *s, const ProtobufCMessageDescriptor *message,
 {
     if (s->depth == s->max_depth)
         return limit_error(s, "levels of nested messages", s->max_depth);
+    if (message == &onnx__function_proto__descriptor)
+        s->graph_depth++;
     if (message == &onnx__graph_proto__descriptor) {
         if (s->graph_depth > s->limits->max_subgraph_depth)
             return limit_error(s, "levels of nested subgraphs", s->limits->max_subgraph_depth);
@@ -155,7 +157,8 @@ static onnxd_status *push(scanner *s, const ProtobufCMessageDescriptor *message,
 static void pop(scanner *s)
 {
     const frame *ended = top(s);
-    if (ended->message == &onnx__graph_proto__descriptor)
+    if (ended->message == &onnx__graph_proto__descriptor ||
+        ended->message == &onnx__function_proto__descriptor)
         s->graph_depth--;
     if (ended->members > SCANNED_ON_STACK)
         s->member_bytes -= (uint64_t)(ended->members - SCANNED_ON_STACK) * SCANNED_MEMBER_BYTES;

@@ -311,27 +311,6 @@ Test(loader, domains_must_be_imported)
     load_bad(&w, ONNXD_INVALID_ARGUMENT, "does not import its domain 'com.example'");
 }
 
-static void write_function(wire *w, const char *domain, const char *name)
-{
-    wire_begin(w, MODEL_FUNCTIONS);
-    wire_text(w, 1, name);
-    wire_text(w, 10, domain);
-    wire_end(w);
-}
-
-Test(loader, functions_are_refused_when_called)
-{
-    wire w;
-    wire_init(&w);
-    wire_small_model(&w);
-    write_function(&w, "com.example", "Add");
-    onnxd_graph_destroy(load_good(&w));
-    wire_init(&w);
-    wire_small_model(&w);
-    write_function(&w, "ai.onnx", "Add");
-    load_bad(&w, ONNXD_UNIMPLEMENTED, "node 'sum' (Add): it calls the model-local function ':Add'");
-}
-
 Test(loader, training_info_is_ignored)
 {
     wire w;

@@ -132,7 +132,7 @@ void wire_value_info(wire *w, uint32_t field, const char *name, int32_t dtype, s
     wire_end(w);
 }
 
-static void write_names(wire *w, uint32_t field, const char *names)
+void wire_names(wire *w, uint32_t field, const char *names)
 {
     while (*names != '\0') {
         size_t length = strcspn(names, ",");
@@ -141,15 +141,21 @@ static void write_names(wire *w, uint32_t field, const char *names)
     }
 }
 
-void wire_node_begin(wire *w, const char *op_type, const char *name, const char *inputs,
-                     const char *outputs)
+void wire_node_begin_in(wire *w, uint32_t field, const char *op_type, const char *name,
+                        const char *inputs, const char *outputs)
 {
-    wire_begin(w, GRAPH_NODE);
-    write_names(w, NODE_INPUT, inputs);
-    write_names(w, NODE_OUTPUT, outputs);
+    wire_begin(w, field);
+    wire_names(w, NODE_INPUT, inputs);
+    wire_names(w, NODE_OUTPUT, outputs);
     if (name[0] != '\0')
         wire_text(w, NODE_NAME, name);
     wire_text(w, NODE_OP_TYPE, op_type);
+}
+
+void wire_node_begin(wire *w, const char *op_type, const char *name, const char *inputs,
+                     const char *outputs)
+{
+    wire_node_begin_in(w, GRAPH_NODE, op_type, name, inputs, outputs);
 }
 
 void wire_node(wire *w, const char *op_type, const char *name, const char *inputs,

@@ -96,11 +96,16 @@ void wire_opset(wire *w, const char *domain, int64_t version);
 /* A ValueInfoProto in `field`; a dimension of -2 is the symbol "n", -1 is left empty. */
 void wire_value_info(wire *w, uint32_t field, const char *name, int32_t dtype, size_t rank,
                      const int64_t *dims);
-/* An unfinished node, for attributes; names are separated by commas. */
+/* An unfinished node in `field`; names are separated by commas. */
+void wire_node_begin_in(wire *w, uint32_t field, const char *op_type, const char *name,
+                        const char *inputs, const char *outputs);
+/* An unfinished node of a graph, for attributes. */
 void wire_node_begin(wire *w, const char *op_type, const char *name, const char *inputs,
                      const char *outputs);
 void wire_node(wire *w, const char *op_type, const char *name, const char *inputs,
                const char *outputs);
+/* `field` once for each of the names, which are separated by commas. */
+void wire_names(wire *w, uint32_t field, const char *names);
 /* Name, type and dimensions of a TensorProto under way. */
 void wire_tensor_header(wire *w, const char *name, int32_t dtype, size_t rank, const int64_t *dims);
 /* A whole initializer with raw data. */
