@@ -81,10 +81,10 @@ static bool borrows_strings(const onnxd_tensor *tensor)
 static onnxd_status *own(onnxd_tensor **tensor, uint64_t max_bytes)
 {
     onnxd_tensor *owned;
-    const onnxd_string *strings = (*tensor)->data;
     uint64_t bytes = 0;
     if (!borrows_strings(*tensor))
         return NULL;
+    const onnxd_string *strings = (*tensor)->data;
     for (size_t i = 0; i < (*tensor)->count; i++) {
         if (strings[i].size > max_bytes - bytes)
             return onnxd_error(ONNXD_PAYLOAD_TOO_LARGE,
