@@ -3,13 +3,16 @@
     expected(case) -> (name of the peer, outputs), or (None, why each peer refused)
 
 In order:
+    modern     the same result said in a way that the peers know (Case.modern)
     moved      elements that are only moved: onnxruntime moves their numbers instead
     ort        the case as it is, or at another opset of the same definition
     widened    float16 and bfloat16 computed by onnxruntime in float, and rounded
+    narrowed   all floats computed by onnxruntime in float; only where a generator asks for it
     reference  onnx.reference
 """
 
 import copy
+import dataclasses
 import functools
 import warnings
 
@@ -20,7 +23,7 @@ from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 import quirks
-from random_case import NUMPY, build_model, dtype_of, imports_of
+from random_case import FLOAT8, NUMPY, PACKED, build_model, dtype_of, imports_of
 
 # The newest opset and IR version that the pinned onnxruntime takes.
 ORT_OPSET = 26
@@ -60,13 +63,22 @@ def _ort_value(value):
 def _from_ort(value, dtype):
     if isinstance(value, list):
         return [np.asarray(v) for v in value]
-    if isinstance(value, onnxruntime.OrtValue):
-        value = value.numpy()
     value = np.asarray(value)
-    if dtype in NUMPY and value.dtype != NUMPY[dtype] and value.dtype.kind in "iu" and \
-            value.dtype.itemsize == np.dtype(NUMPY[dtype]).itemsize:
-        return value.view(NUMPY[dtype])
-    return value
+    return value.astype(NUMPY[dtype]) if dtype in FLOAT8 + PACKED + ("bfloat16",) else value
+
+
+def _widen_outputs(graph):
+    """Outputs of types that it cannot hand to numpy end in a Cast to one that holds them."""
+    for output in graph.output:
+        kind = output.type.tensor_type
+        name = onnx.TensorProto.DataType.Name(kind.elem_type).lower()
+        if name not in FLOAT8 + PACKED + ("bfloat16",):
+            continue
+        whole = onnx.TensorProto.INT8 if "int" in name else onnx.TensorProto.FLOAT
+        graph.node.append(onnx.helper.make_node("Cast", [output.name], [output.name + "_w"],
+                                                to=whole))
+        output.name += "_w"
+        kind.elem_type = whole
 
 
 def run_ort(case):
@@ -76,7 +88,13 @@ def run_ort(case):
         if since is None or since > ORT_OPSET:
             raise RuntimeError(f"onnxruntime knows opsets up to {ORT_OPSET}")
         opset = ORT_OPSET
-    model, feeds, _ = build_model([case], imports_of(case, opset), min(ORT_IR, 11))
+    # Packed inputs have no form in its Python interface: the model holds them.
+    held = {i for i, v in enumerate(case.inputs)
+            if isinstance(v, np.ndarray) and dtype_of(v) in PACKED}
+    if held:
+        case = dataclasses.replace(case, constants=case.constants | held)
+    model, feeds, _ = build_model([case], imports_of(case, opset), ORT_IR)
+    _widen_outputs(model.graph)
     session = onnxruntime.InferenceSession(model.SerializeToString(), _options(),
                                            providers=["CPUExecutionProvider"])
     kinds = [kind for kind in case.outputs if kind is not None]
@@ -91,18 +109,25 @@ def _with_absent(case, results):
     return [next(rest) if kind is not None else None for kind in case.outputs]
 
 
-def run_widened(case):
-    narrow = {"float16", "bfloat16"}
+def _run_as_float(case, types):
     if case.nodes is not None or not any(
-            isinstance(v, np.ndarray) and dtype_of(v) in narrow for v in case.inputs):
-        raise RuntimeError("nothing to widen")
-    wide = copy.copy(case)
-    wide.inputs = [v.astype(np.float32) if isinstance(v, np.ndarray) and dtype_of(v) in narrow
-                   else v for v in case.inputs]
-    wide.outputs = ["float" if kind in narrow else kind for kind in case.outputs]
+            isinstance(v, np.ndarray) and dtype_of(v) in types for v in case.inputs):
+        raise RuntimeError("nothing to convert")
+    other = copy.copy(case)
+    other.inputs = [v.astype(np.float32) if isinstance(v, np.ndarray) and dtype_of(v) in types
+                    else v for v in case.inputs]
+    other.outputs = ["float" if kind in types else kind for kind in case.outputs]
     with np.errstate(over="ignore"):
-        return [r.astype(NUMPY[kind]) if kind in narrow else r
-                for r, kind in zip(run_ort(wide), case.outputs)]
+        return [r.astype(NUMPY[kind]) if kind in types else r
+                for r, kind in zip(run_ort(other), case.outputs)]
+
+
+def run_widened(case):
+    return _run_as_float(case, ("float16", "bfloat16"))
+
+
+def run_narrowed(case):
+    return _run_as_float(case, ("double", "float16", "bfloat16"))
 
 
 def run_moved(case):
@@ -133,11 +158,14 @@ def run_reference(case):
 
 
 RUNNERS = {"ort": run_ort, "widened": run_widened, "reference": run_reference,
-           "moved": run_moved}
+           "moved": run_moved, "narrowed": run_narrowed}
 
 
 def expected(case):
     reasons = []
+    if case.modern is not None:
+        name, outputs = expected(case.modern)
+        return (name and f"modern {name}"), outputs
     order = (("moved",) if case.moves else ()) + case.peers
     for name in order:
         reason = quirks.distrusted(name, case)

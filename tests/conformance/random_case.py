@@ -68,6 +68,7 @@ class Case:
     nodes: list = None              # in place of the one node; see Draw.input_name
     check: object = None            # in place of a peer: check(case, outputs) -> text or None
     peers: tuple = ("ort", "widened", "reference")
+    modern: object = None           # a Case of the same result that the peers know
     rows: set = dataclasses.field(default_factory=set)
     number: int = 0
 
@@ -318,11 +319,12 @@ class Draw:
     def local_name(self, text):
         return f"c{self.number}_{text}"
 
-    def case(self, inputs, attributes=None, outputs=None, **more):
-        """`outputs` defaults to the first output's type."""
+    def case(self, inputs, attributes=None, outputs=None, opset=None, **more):
+        """`outputs` defaults to the first output's type. With `opset`, one to stand for another
+        (Case.modern)."""
         attributes = {k: v for k, v in (attributes or {}).items() if v is not None}
         while inputs and inputs[-1] is None:
             inputs = inputs[:-1]
-        return Case(self.definition["operator"], self.definition["domain"], self.opset, inputs,
-                    attributes, [self.out_type(0)] if outputs is None else outputs,
+        return Case(self.definition["operator"], self.definition["domain"], opset or self.opset,
+                    inputs, attributes, [self.out_type(0)] if outputs is None else outputs,
                     number=self.number, **more)

@@ -4,7 +4,7 @@ import numpy as np
 import onnx
 
 from generators import generator
-from random_case import FLOATS, INTEGERS, NUMPY, Unsuitable, number_of
+from random_case import FLOATS, INTEGERS, NUMPY, PACKED, Unsuitable, number_of
 
 
 def schema_of(draw):
@@ -126,7 +126,19 @@ def binary(draw):
     low, high = (-2, 2) if "qual" in draw.definition["operator"] else (-9, 9)
     inputs = [draw.values(draw.type(0), a, low, high), draw.values(draw.type(1), b, low, high)]
     constants = frozenset({1}) if draw.chance(0.2) else frozenset()
-    return draw.case(inputs, attributes, constants=constants)
+    return draw.case(inputs, attributes, constants=constants,
+                     modern=modern_of(draw, inputs, attributes))
+
+
+def modern_of(draw, inputs, attributes):
+    """The same with today's broadcasting, where B is given the dimensions that A has after it."""
+    if draw.opset >= 7:
+        return None
+    axis = attributes.get("axis")
+    a, b = inputs
+    if axis is not None:
+        b = b.reshape(b.shape + (1,) * (a.ndim - axis - b.ndim))
+    return draw.case([a, b], opset=13)
 
 
 def without_zeros(draw, values):
@@ -144,8 +156,9 @@ def without_zeros(draw, values):
 @generator("Div")
 def div(draw):
     a, b, attributes = two_shapes(draw)
-    return draw.case([draw.values(draw.type(0), a, -9, 9),
-                      without_zeros(draw, draw.values(draw.type(1), b, -9, 9))], attributes)
+    inputs = [draw.values(draw.type(0), a, -9, 9),
+              without_zeros(draw, draw.values(draw.type(1), b, -9, 9))]
+    return draw.case(inputs, attributes, modern=modern_of(draw, inputs, attributes))
 
 
 @generator("Mod")
@@ -180,7 +193,8 @@ def pow_(draw):
     if base in INTEGERS and power in FLOATS:
         exponents = np.floor(exponents.astype(np.float32)).astype(NUMPY[power])
     low = 0 if power in FLOATS else -3
-    return draw.case([draw.values(base, a, low, 4, special=0, wide=0), exponents], attributes)
+    inputs = [draw.values(base, a, low, 4, special=0, wide=0), exponents]
+    return draw.case(inputs, attributes, modern=modern_of(draw, inputs, attributes))
 
 
 @generator("PRelu")
@@ -197,10 +211,17 @@ def prelu(draw):
 def variadic(draw):
     shape = draw.shape()
     count = draw.integer(1, 4)
+    dtype = draw.type()
     shapes = [shape] + [draw.broadcastable(shape) if draw.opset >= 8 else shape
                         for _ in range(count - 1)]
     draw.rng.shuffle(shapes)
-    return draw.case([draw.values(draw.type(), s) for s in shapes], scale=True)
+    inputs = [draw.values(dtype, s) for s in shapes]
+    modern = None
+    if draw.definition["operator"] in ("Sum", "Mean"):
+        # The peers' loops over inputs differ in what they broadcast.
+        whole = np.broadcast_shapes(*[v.shape for v in inputs])
+        modern = draw.case([np.broadcast_to(v, whole).copy() for v in inputs], opset=13)
+    return draw.case(inputs, scale=True, modern=modern)
 
 
 @generator("Clip")
@@ -208,8 +229,10 @@ def clip(draw):
     dtype, shape = draw.type(), draw.shape()
     values = draw.values(dtype, shape)
     if draw.opset < 11:
-        return draw.case([values], {"min": -1.5 if draw.chance() else None,
-                                    "max": 2.5 if draw.chance() else None})
+        least, most = (v if draw.chance() else None for v in (-1.5, 2.5))
+        bounds = [None if v is None else np.array(v, NUMPY[dtype]) for v in (least, most)]
+        return draw.case([values], {"min": least, "max": most},
+                         modern=draw.case([values, *bounds], opset=13))
     bounds = [np.array(v, NUMPY[dtype]) if draw.chance(0.7) else None
               for v in ((0 if dtype.startswith("u") else -1), 2)]
     return draw.case([values, *bounds],
@@ -230,7 +253,9 @@ def castable(draw, source, target, shape):
     if source == "string":
         if target == "bool":
             raise Unsuitable
-        if target in INTEGERS:
+        if target in PACKED and "int" in target:
+            texts = ["0", "1"]
+        elif target in INTEGERS:
             texts = ["0", "7", "12"] + (["-3"] if not target.startswith("u") else [])
         else:
             texts = ["0", "1.5", "-2.25", "3e1", "1", "NaN", "INF", "-INF"]
@@ -239,11 +264,19 @@ def castable(draw, source, target, shape):
     low, high = (0 if target.startswith("u") else -8), 7
     if target in ("int2", "uint2"):
         low, high = (0, 3) if target == "uint2" else (-2, 1)
-    to_real = target in FLOATS or target.startswith("float8") or target == "float4e2m1"
+    to_real = source not in ("bool",) and target in ("string", "bool") + FLOATS or target.startswith("float8") or target == "float4e2m1"
     values = draw.values(source, shape, low, high, special=0.25 if to_real else 0,
                          wide=0.2 if target in INTEGERS and source in INTEGERS else 0)
-    if not to_real and source.startswith("float"):
-        values = np.clip(values.astype(np.float32), low, high).astype(NUMPY[source])
+    if target == "float8e8m0" and source not in ("bool", "uint4", "uint2"):
+        # Of others than positive finite numbers ONNX says nothing, or the peers something else.
+        values = np.clip(np.nan_to_num(np.abs(values.astype(np.float32)), nan=1), 0.125, 8)
+        values = values.astype(NUMPY[source])
+    if not to_real and source not in INTEGERS:
+        values = np.clip(values.astype(np.float32), low, high)
+        if target in PACKED:
+            # onnxruntime rounds where ONNX truncates.
+            values = np.trunc(values)
+        values = values.astype(NUMPY[source])
     return values
 
 
@@ -252,11 +285,14 @@ def cast(draw):
     source, target = draw.type(), draw.out_type()
     values = castable(draw, source, target, draw.shape())
     attributes = {"to": number_of(target) if draw.opset >= 6 else target.upper()}
+    modern = None
+    if draw.opset < 9:
+        modern = draw.case([values], {"to": number_of(target)}, opset=13)
     if draw.opset >= 19 and target.startswith("float8") and target != "float8e8m0":
         attributes["saturate"] = draw.integer(0, 1)
     if draw.opset >= 24 and target == "float8e8m0":
         attributes["round_mode"] = draw.choice(["up", "down", "nearest"])
-    return draw.case([values], attributes)
+    return draw.case([values], attributes, modern=modern)
 
 
 @generator("CastLike")
@@ -266,7 +302,10 @@ def cast_like(draw):
     attributes = {}
     if draw.opset >= 19 and target.startswith("float8") and target != "float8e8m0":
         attributes["saturate"] = draw.integer(0, 1)
-    return draw.case([values, draw.values(target, (1,), special=0, wide=0)], attributes)
+    like = draw.values(target, (1,), special=0, wide=0)
+    modern = draw.case([values], {"to": number_of(target), **attributes})
+    modern.operator = "Cast"
+    return draw.case([values, like], attributes, modern=modern)
 
 
 @generator("BitCast")

@@ -25,12 +25,18 @@ def shape_(draw):
     if draw.opset >= 15:
         attributes = {"start": draw.choice([None, 0, 1, -1, -7, 9]),
                       "end": draw.choice([None, 0, 2, -1, -7, 9])}
-    return draw.case([data_of(draw, draw.shape(most_rank=6))], attributes)
+    return shape_only(draw, draw.shape(most_rank=6), attributes)
 
 
 @generator("Size")
 def size(draw):
-    return draw.case([data_of(draw, draw.shape(most_rank=6))])
+    return shape_only(draw, draw.shape(most_rank=6), {})
+
+
+def shape_only(draw, shape, attributes):
+    """The elements do not count: the peer is given floats."""
+    return draw.case([data_of(draw, shape)], attributes,
+                     modern=draw.case([np.zeros(shape, np.float32)], attributes))
 
 
 @generator("Transpose")
@@ -144,6 +150,14 @@ def split(draw):
             attributes["num_outputs"] = count
             shape[axis] -= draw.integer(0, 1) if count > 1 and shape[axis] > count else 0
     data, outputs = data_of(draw, shape), [dtype] * count
+    if draw.opset == 1:
+        sizes = sizes or [shape[axis] // count] * count
+        modern = draw.case([data], {**attributes, "split": sizes}, outputs, opset=2)
+        if draw.chance():
+            kind = NUMPY[dtype]
+            return draw.case([data, np.array(sizes, kind)], attributes, outputs, modern=modern,
+                             constants=frozenset({1}))
+        return draw.case([data], {**attributes, "split": sizes}, outputs, modern=modern)
     if draw.opset >= 13 and sizes is not None:
         return draw.case([data, draw.ints(*sizes)], attributes, outputs,
                          constants=some_constants(draw, 1))
@@ -187,10 +201,11 @@ def tile(draw):
     dtype, shape = draw.type(), draw.shape(1, 4, limit=60)
     if draw.opset < 6:
         axis = draw.integer(0, len(shape) - 1)
-        kind = NUMPY[draw.type(1)]
-        return draw.case([draw.values(dtype, shape), np.array([draw.integer(1, 3)], kind),
-                          np.array([axis], NUMPY[draw.type(2)])],
-                         constants=frozenset({1, 2}), moves=(0,))
+        data, count = draw.values(dtype, shape), draw.integer(1, 3)
+        repeats = [count if i == axis else 1 for i in range(len(shape))]
+        return draw.case([data, np.array([count], NUMPY[draw.type(1)]),
+                          np.array([axis], NUMPY[draw.type(2)])], constants=frozenset({1, 2}),
+                         modern=draw.case([data, draw.ints(*repeats)], opset=13))
     repeats = [draw.dim(0, 3) for _ in shape]
     return draw.case([draw.values(dtype, shape), draw.ints(*repeats)], moves=(0,),
                      constants=some_constants(draw, 1))
@@ -228,8 +243,12 @@ def pad(draw):
     if len(axes) < rank or draw.opset >= 18 and draw.chance(0.3):
         index = draw.type(3)
         inputs.append(draw.ints(*[a - rank if draw.chance(0.3) else a for a in axes], dtype=index))
-    moves = (0, 2) if has_value or not is_constant else ()
-    return draw.case(inputs, {"mode": mode}, moves=moves,
+    modern = None
+    if is_constant and not has_value:
+        dtype = draw.type()
+        zero = np.array("" if dtype == "string" else 0, NUMPY[dtype])
+        modern = draw.case([*inputs[:2], zero, *inputs[3:]], {"mode": mode}, moves=(0, 2))
+    return draw.case(inputs, {"mode": mode}, moves=(0, 2), modern=modern,
                      constants=some_constants(draw, 1, *([3] if len(inputs) > 3 else [])))
 
 
