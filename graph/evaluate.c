@@ -119,6 +119,18 @@ static onnxd_status *run(evaluation *e)
     return def->compute(&compute);
 }
 
+onnxd_status *onnxd_tensor_own_strings(const onnxd_tensor *tensor, uint32_t output,
+                                       size_t max_bytes, onnxd_tensor **out_tensor)
+{
+    uint64_t bytes = onnxd_tensor_string_bytes(tensor);
+    if (bytes > max_bytes)
+        return onnxd_error(ONNXD_RESOURCE_EXHAUSTED,
+                           "the strings of output %u have %" PRIu64
+                           " bytes and would pass the limit of %zu bytes",
+                           output, bytes, max_bytes);
+    return onnxd_tensor_create_strings(&tensor->shape, tensor->data, out_tensor);
+}
+
 /* String elements borrow from inputs and the string arena, many maybe the same bytes; the result
  * must own its bytes. */
 static onnxd_status *own_strings(evaluation *e)
@@ -127,14 +139,8 @@ static onnxd_status *own_strings(evaluation *e)
         onnxd_tensor *output = e->outputs[i];
         if (output == NULL || output->dtype != ONNXD_STRING)
             continue;
-        uint64_t bytes = onnxd_tensor_string_bytes(output);
-        if (bytes > e->max_bytes)
-            return onnxd_error(ONNXD_RESOURCE_EXHAUSTED,
-                               "the strings of output %u have %" PRIu64
-                               " bytes and would pass the limit of %zu bytes",
-                               i, bytes, e->max_bytes);
         onnxd_tensor *owned = NULL;
-        ONNXD_TRY(onnxd_tensor_create_strings(&output->shape, output->data, &owned));
+        ONNXD_TRY(onnxd_tensor_own_strings(output, i, e->max_bytes, &owned));
         e->outputs[i] = owned;
         onnxd_tensor_release(output);
     }
@@ -155,7 +161,7 @@ onnxd_status *onnxd_op_evaluate_types(const onnxd_node *node, const onnxd_tensor
                                       onnxd_tensor **outputs)
 {
     char label[ONNXD_NODE_LABEL];
-    if (node->def == NULL || node->def->compute == NULL)
+    if (node->def == NULL || (node->def->compute == NULL && node->def->run == NULL))
         return onnxd_error(ONNXD_UNIMPLEMENTED, "%s has no portable kernel",
                            onnxd_node_label(NULL, node, label, sizeof(label)));
     evaluation e;
@@ -165,7 +171,11 @@ onnxd_status *onnxd_op_evaluate_types(const onnxd_node *node, const onnxd_tensor
     status = onnxd_op_infer(node, types, inputs, e.types);
     if (status != NULL)
         goto done;
-    status = onnxd_node_context(NULL, node, evaluate(&e, types, inputs));
+    if (node->def->compute == NULL)
+        status = onnxd_op_evaluate_run(node, inputs, max_bytes, e.outputs);
+    else
+        status = evaluate(&e, types, inputs);
+    status = onnxd_node_context(NULL, node, status);
     if (status != NULL)
         goto done;
     for (uint32_t i = 0; i < node->output_count; i++) {

@@ -7,7 +7,8 @@
 #include "graph/internal.h"
 
 /* Operators whose work can exceed the elements that they read and write; it is then bounded by the
- * product of both: windows step through no more taps than the input has elements. */
+ * product of both: windows step through no more taps than the input has elements. An output of
+ * unknown size is taken for one like the inputs. */
 static const char *const superlinear[] = {
     "Attention",
     "AveragePool",
@@ -54,11 +55,14 @@ uint64_t onnxd_saturating_add(uint64_t a, uint64_t b)
     return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
-static void add_output(onnxd_evaluation_cost *cost, const onnxd_tensor_type *type,
+/* False when the size shows only once the output is there. */
+static bool add_output(onnxd_evaluation_cost *cost, const onnxd_tensor_type *type,
                        uint64_t *out_elements)
 {
     size_t count;
     size_t bytes;
+    if (!onnxd_shape_is_static(&type->shape))
+        return false;
     if (!onnxd_shape_count(&type->shape, &count))
         count = SIZE_MAX;
     if (!onnxd_dtype_bytes(type->dtype, count, &bytes))
@@ -67,6 +71,7 @@ static void add_output(onnxd_evaluation_cost *cost, const onnxd_tensor_type *typ
         cost->largest_bytes = bytes;
     cost->bytes = onnxd_saturating_add(cost->bytes, bytes);
     *out_elements = onnxd_saturating_add(*out_elements, count);
+    return true;
 }
 
 onnxd_evaluation_cost onnxd_node_evaluation_cost(const onnxd_node *node,
@@ -80,8 +85,8 @@ onnxd_evaluation_cost onnxd_node_evaluation_cost(const onnxd_node *node,
         if (inputs[i] != NULL)
             in = onnxd_saturating_add(in, inputs[i]->count);
     for (uint32_t i = 0; i < node->output_count; i++)
-        if (node->outputs[i] != ONNXD_NONE)
-            add_output(&cost, &output_types[i], &out);
+        if (node->outputs[i] != ONNXD_NONE && !add_output(&cost, &output_types[i], &out))
+            out = onnxd_saturating_add(out, in);
     if (!is_superlinear(node))
         cost.work = onnxd_saturating_add(in, out);
     else if (__builtin_mul_overflow(in, out, &cost.work))

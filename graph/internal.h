@@ -54,6 +54,16 @@ ONNXD_NODISCARD onnxd_status *onnxd_op_evaluate_types(const onnxd_node *node,
                                                       const onnxd_tensor *const *inputs,
                                                       size_t max_bytes, onnxd_tensor **outputs);
 
+/* The same for an operator that has run(). An output that is no tensor is UNIMPLEMENTED, and so is
+ * running a subgraph. */
+ONNXD_NODISCARD onnxd_status *onnxd_op_evaluate_run(const onnxd_node *node,
+                                                    const onnxd_tensor *const *inputs,
+                                                    size_t max_bytes, onnxd_tensor **outputs);
+/* A copy of a STRING tensor that owns its bytes. RESOURCE_EXHAUSTED, naming the output, beyond
+ * max_bytes of them. */
+ONNXD_NODISCARD onnxd_status *onnxd_tensor_own_strings(const onnxd_tensor *tensor, uint32_t output,
+                                                       size_t max_bytes, onnxd_tensor **out_tensor);
+
 /* Elements read, written or multiplied that one thread evaluates in a few seconds: what constant
  * folding may spend on a graph, and the evaluation of shape values on a set of input shapes. */
 #define ONNXD_EVALUATION_MAX_WORK ((uint64_t)1 << 29)
@@ -65,7 +75,8 @@ typedef struct onnxd_evaluation_cost {
     uint64_t work;          /* elements read, written or multiplied */
 } onnxd_evaluation_cost;
 
-/* `inputs` holds NULL where a value is not known or absent; `output_types` are static. */
+/* `inputs` holds NULL where a value is not known or absent. What `output_types` leave open is not
+ * counted. */
 onnxd_evaluation_cost onnxd_node_evaluation_cost(const onnxd_node *node,
                                                  const onnxd_tensor *const *inputs,
                                                  const onnxd_tensor_type *output_types);

@@ -38,26 +38,57 @@ static onnxd_status *check_disabled(const onnxd_pass_env *env)
     return NULL;
 }
 
-static onnxd_status *run_round(onnxd_graph *graph, const onnxd_pass_env *env, uint32_t *out_changes)
+typedef struct round_context {
+    const onnxd_pass_env *env;
+    uint32_t changes;
+    onnxd_status *status;
+} round_context;
+
+static void visit_subgraph(onnxd_graph *subgraph, void *context);
+
+/* All passes once over one graph, whose types are inferred, and then over its subgraphs. Recursion
+ * ends at the loader's limit on nested subgraphs. */
+static onnxd_status *run_round(onnxd_graph *graph,
+                               round_context *round) // NOLINT(misc-no-recursion)
 {
-    *out_changes = 0;
+    bool is_inferred = true;
     for (const onnxd_pass *const *pass = onnxd_passes; *pass != NULL; pass++) {
         uint32_t changes = 0;
-        if (is_disabled(env, (*pass)->name))
+        if (is_disabled(round->env, (*pass)->name))
             continue;
-        ONNXD_TRY(onnxd_infer_shapes(graph));
-        ONNXD_TRY((*pass)->run(graph, env, &changes));
+        if (!is_inferred)
+            ONNXD_TRY(onnxd_infer_shapes(graph));
+        ONNXD_TRY((*pass)->run(graph, round->env, &changes));
         ONNXD_TRY(onnxd_graph_verify(graph));
-        *out_changes += changes;
+        is_inferred = changes == 0;
+        round->changes += changes;
     }
-    return NULL;
+    if (!is_inferred)
+        ONNXD_TRY(onnxd_infer_shapes(graph));
+    for (uint32_t n = 0; n < graph->node_count && round->status == NULL; n++)
+        onnxd_node_subgraphs(&graph->nodes[n], visit_subgraph, round);
+    onnxd_status *status = round->status;
+    round->status = NULL;
+    return status;
+}
+
+static void visit_subgraph(onnxd_graph *subgraph, void *context) // NOLINT(misc-no-recursion)
+{
+    round_context *round = context;
+    if (round->status == NULL)
+        round->status = run_round(subgraph, round);
 }
 
 onnxd_status *onnxd_passes_run(onnxd_graph *graph, const onnxd_pass_env *env)
 {
+    round_context round = {.env = env, .changes = 1};
     ONNXD_TRY(check_disabled(env));
-    uint32_t changes = 1;
-    for (int round = 0; round < MAX_ROUNDS && changes > 0; round++)
-        ONNXD_TRY(run_round(graph, env, &changes));
-    return onnxd_infer_shapes(graph);
+    ONNXD_TRY(onnxd_infer_shapes(graph));
+    for (int count = 0; count < MAX_ROUNDS && round.changes > 0; count++) {
+        round.changes = 0;
+        ONNXD_TRY(run_round(graph, &round));
+        /* What a subgraph makes may be known better now. */
+        ONNXD_TRY(onnxd_infer_shapes(graph));
+    }
+    return NULL;
 }

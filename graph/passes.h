@@ -24,12 +24,14 @@ typedef struct onnxd_pass {
 /* All passes in the order in which they run; NULL-terminated. */
 extern const onnxd_pass *const onnxd_passes[];
 
-/* Runs them to a fixed point (bounded), then shape inference once more. INVALID_ARGUMENT for a
- * disabled name that is no pass. */
+/* Runs them to a fixed point (bounded), on subgraphs too, and shape inference whenever something
+ * has changed and at the end. INVALID_ARGUMENT for a disabled name that is no pass. */
 ONNXD_NODISCARD onnxd_status *onnxd_passes_run(onnxd_graph *graph, const onnxd_pass_env *env);
 
-/* Infers every value's type from the inputs' declared types. A contradiction with a declared type
- * is INVALID_ARGUMENT; a node without a definition leaves its outputs unknown. */
+/* Infers every value's type from the inputs' declared types, in subgraphs too. A contradiction with
+ * a declared type is INVALID_ARGUMENT; a node without a definition, or with inputs of unknown
+ * types, leaves its outputs unknown. So does, in a subgraph, whatever is wrong there: it is wrong
+ * only when it is run. */
 ONNXD_NODISCARD onnxd_status *onnxd_infer_shapes(onnxd_graph *graph);
 
 /* Which nodes have to be run one by one on the host: is_dynamic[n] (node_count entries) is set

@@ -11,6 +11,7 @@
 
 typedef struct fold {
     onnxd_graph *graph;
+    onnxd_graph *root; /* the outermost graph, whose budget all share */
     const onnxd_pass_env *env;
     const onnxd_tensor **inputs;
     onnxd_tensor_type *types;
@@ -52,23 +53,27 @@ static bool gather(fold *f, const onnxd_node *node)
 static bool charge(fold *f, const onnxd_node *node)
 {
     onnxd_evaluation_cost cost = onnxd_node_evaluation_cost(node, f->inputs, f->output_types);
-    uint64_t bytes = onnxd_saturating_add(cost.bytes, f->graph->folded_bytes);
-    uint64_t work = onnxd_saturating_add(cost.work, f->graph->folding_work);
+    uint64_t bytes = onnxd_saturating_add(cost.bytes, f->root->folded_bytes);
+    uint64_t work = onnxd_saturating_add(cost.work, f->root->folding_work);
     if (cost.largest_bytes > f->env->fold_max_node_bytes || bytes > f->env->fold_max_total_bytes ||
         work > ONNXD_EVALUATION_MAX_WORK)
         return false;
-    f->graph->folded_bytes = bytes;
-    f->graph->folding_work = work;
+    f->root->folded_bytes = bytes;
+    f->root->folding_work = work;
     return true;
 }
 
-/* How long strings are shows when they are there. */
-static void charge_strings(fold *f, const onnxd_node *node)
+/* How long strings are shows when they are there, and so do sizes that follow from data. */
+static void charge_made(fold *f, const onnxd_node *node)
 {
-    for (uint32_t i = 0; i < node->output_count; i++)
-        if (f->outputs[i] != NULL)
-            f->graph->folded_bytes = onnxd_saturating_add(f->graph->folded_bytes,
-                                                          onnxd_tensor_string_bytes(f->outputs[i]));
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        if (f->outputs[i] == NULL)
+            continue;
+        uint64_t bytes = onnxd_tensor_string_bytes(f->outputs[i]);
+        if (!onnxd_shape_is_static(&f->output_types[i].shape))
+            bytes = onnxd_saturating_add(bytes, f->outputs[i]->bytes);
+        f->root->folded_bytes = onnxd_saturating_add(f->root->folded_bytes, bytes);
+    }
 }
 
 static void replace(fold *f, onnxd_node *node)
@@ -101,16 +106,24 @@ static bool take_constant(fold *f, onnxd_node *node)
     return true;
 }
 
+static bool makes_tensors(const fold *f, const onnxd_node *node)
+{
+    for (uint32_t i = 0; i < node->output_count; i++)
+        if (f->output_types[i].kind != ONNXD_VALUE_TENSOR)
+            return false;
+    return true;
+}
+
 static onnxd_status *fold_node(fold *f, onnxd_node *node)
 {
     const onnxd_op_def *def = node->def;
-    if (def == NULL || node->is_removed || def->compute == NULL || def->is_nondeterministic ||
-        has_subgraph(node) || !gather(f, node))
+    if (def == NULL || node->is_removed || def->is_nondeterministic ||
+        (def->compute == NULL && def->run == NULL) || has_subgraph(node) || !gather(f, node))
         return NULL;
     if (node->domain[0] == '\0' && take_constant(f, node))
         return NULL;
     onnxd_status *status = onnxd_op_infer(node, f->types, f->inputs, f->output_types);
-    if (status == NULL && !charge(f, node))
+    if (status == NULL && (!makes_tensors(f, node) || !charge(f, node)))
         return NULL;
     if (status == NULL) {
         memset(f->outputs, 0, node->output_count * sizeof(onnxd_tensor *));
@@ -119,10 +132,12 @@ static onnxd_status *fold_node(fold *f, onnxd_node *node)
     }
     onnxd_code code = onnxd_status_code(status);
     if (code == ONNXD_OK) {
-        charge_strings(f, node);
+        charge_made(f, node);
         replace(f, node);
-    } else if (code == ONNXD_UNIMPLEMENTED || code == ONNXD_RESOURCE_EXHAUSTED) {
-        /* Beyond the portable kernel: a provider may still run the node. */
+    } else if (code == ONNXD_UNIMPLEMENTED || code == ONNXD_RESOURCE_EXHAUSTED ||
+               (f->root != f->graph && code != ONNXD_OUT_OF_MEMORY)) {
+        /* Beyond the portable kernel: a provider may still run the node. And what is wrong in a
+         * subgraph is wrong only when that is run. */
         onnxd_status_free(status);
         status = NULL;
     }
@@ -139,7 +154,9 @@ static void *scratch(size_t count, size_t element_bytes, onnxd_status **status)
 
 static onnxd_status *run(onnxd_graph *graph, const onnxd_pass_env *env, uint32_t *out_changes)
 {
-    fold f = {.graph = graph, .env = env};
+    fold f = {.graph = graph, .root = graph, .env = env};
+    while (f.root->parent != NULL)
+        f.root = f.root->parent;
     uint32_t inputs;
     uint32_t outputs;
     onnxd_graph_widest(graph, &inputs, &outputs);

@@ -111,6 +111,53 @@ onnxd_node *build_node(onnxd_graph *graph, const char *op_type, const char *inpu
     return &graph->nodes[id];
 }
 
+onnxd_graph *build_subgraph(onnxd_graph *outer)
+{
+    onnxd_graph *graph = build_graph();
+    graph->parent = outer;
+    return graph;
+}
+
+void build_capture(onnxd_graph *subgraph, const char *name, uint32_t input)
+{
+    onnxd_capture *captures =
+        onnxd_arena_alloc_zero(&subgraph->arena, subgraph->capture_count + 1, sizeof(*captures));
+    cr_assert(captures != NULL);
+    if (subgraph->capture_count > 0)
+        memcpy(captures, subgraph->captures, subgraph->capture_count * sizeof(*captures));
+    captures[subgraph->capture_count++] =
+        (onnxd_capture){.value = build_value(subgraph, name), .input = input};
+    subgraph->captures = captures;
+}
+
+onnxd_node *build_if(onnxd_graph *graph, const char *inputs, uint32_t captures, const char *outputs,
+                     onnxd_graph *then_branch, onnxd_graph *else_branch)
+{
+    onnxd_value_id input_ids[MAX_NAMES];
+    onnxd_value_id output_ids[MAX_NAMES];
+    onnxd_attribute branches[2];
+    onnxd_node node = {.op_type = "If", .opset = OPSET, .capture_count = captures};
+    if (then_branch != NULL)
+        branches[node.attribute_count++] = (onnxd_attribute){.name = "then_branch",
+                                                             .kind = ONNXD_ATTRIBUTE_GRAPH,
+                                                             .count = 1,
+                                                             .value.graph = then_branch};
+    if (else_branch != NULL)
+        branches[node.attribute_count++] = (onnxd_attribute){.name = "else_branch",
+                                                             .kind = ONNXD_ATTRIBUTE_GRAPH,
+                                                             .count = 1,
+                                                             .value.graph = else_branch};
+    node.attributes = branches;
+    node.inputs = input_ids;
+    node.outputs = output_ids;
+    node.input_count = split(graph, inputs, input_ids);
+    node.output_count = split(graph, outputs, output_ids);
+    onnxd_node_id id;
+    expect_ok(onnxd_graph_add_node(graph, &node, &id));
+    expect_ok(onnxd_op_resolve(&toy_ops, graph, &graph->nodes[id]));
+    return &graph->nodes[id];
+}
+
 void build_signature(onnxd_graph *graph, const char *inputs, const char *outputs)
 {
     onnxd_value_id ids[MAX_NAMES];

@@ -19,6 +19,13 @@ void build_float(onnxd_graph *graph, const char *name, size_t count, const float
  * known. */
 onnxd_node *build_node(onnxd_graph *graph, const char *op_type, const char *inputs,
                        const char *outputs);
+/* An empty subgraph of `outer`. */
+onnxd_graph *build_subgraph(onnxd_graph *outer);
+/* The value called `name` of the subgraph is input `input` of the node that owns it. */
+void build_capture(onnxd_graph *subgraph, const char *name, uint32_t input);
+/* An If; the last `captures` inputs are what its branches capture. NULL: no such branch. */
+onnxd_node *build_if(onnxd_graph *graph, const char *inputs, uint32_t captures, const char *outputs,
+                     onnxd_graph *then_branch, onnxd_graph *else_branch);
 /* Signature; names separated by commas. */
 void build_signature(onnxd_graph *graph, const char *inputs, const char *outputs);
 /* The dump of the graph equals `expected`. */

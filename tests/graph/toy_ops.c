@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "graph/attributes.h"
+#include "graph/subgraph.h"
 
 #define ANY_NUMBER                                                                                 \
     {                                                                                              \
@@ -213,6 +214,74 @@ static onnxd_status *compute_decode(const onnxd_compute *compute)
     return NULL;
 }
 
+typedef struct if_params {
+    const onnxd_graph *then_branch;
+} if_params;
+
+static onnxd_status *parse_if(const onnxd_node *node, int64_t opset, onnxd_arena *arena,
+                              void *params)
+{
+    (void)opset, (void)arena;
+    if_params *parsed = params;
+    return onnxd_attribute_graph(node, "then_branch", &parsed->then_branch);
+}
+
+/* The types of the first branch. */
+static onnxd_status *infer_if(onnxd_infer *infer)
+{
+    const if_params *params = infer->params;
+    if (params->then_branch == NULL || params->then_branch->output_count != infer->output_count)
+        return NULL;
+    return onnxd_graph_infer_outputs(params->then_branch, infer->inputs, NULL, infer->outputs);
+}
+
+static onnxd_status *run_nothing(onnxd_dynamic *dynamic)
+{
+    (void)dynamic;
+    return onnxd_error(ONNXD_INTERNAL, "ran");
+}
+
+/* The elements above zero. */
+static onnxd_status *run_positive(onnxd_dynamic *dynamic)
+{
+    const onnxd_tensor *in = dynamic->inputs[0]->tensor;
+    const int64_t *values = in->data;
+    int64_t kept = 0;
+    for (size_t i = 0; i < in->count; i++)
+        kept += values[i] > 0 ? 1 : 0;
+    const onnxd_shape shape = onnxd_shape_from(1, &kept);
+    onnxd_tensor *out = NULL;
+    ONNXD_TRY(dynamic->env->check(dynamic->env));
+    ONNXD_TRY(dynamic->env->allocate(dynamic->env, ONNXD_INT64, &shape, &out));
+    int64_t *next = out->data;
+    for (size_t i = 0; i < in->count; i++)
+        if (values[i] > 0)
+            *next++ = values[i];
+    onnxd_status *status = onnxd_datum_of_tensor(out, &dynamic->outputs[0]);
+    onnxd_tensor_release(out);
+    return status;
+}
+
+static onnxd_status *infer_pack(onnxd_infer *infer)
+{
+    infer->outputs[0] = infer->inputs[0];
+    infer->outputs[0].kind = ONNXD_VALUE_SEQUENCE;
+    return NULL;
+}
+
+static onnxd_status *run_pack(onnxd_dynamic *dynamic)
+{
+    return onnxd_datum_of_items(ONNXD_VALUE_SEQUENCE, dynamic->inputs[0]->dtype, dynamic->inputs, 1,
+                                &dynamic->outputs[0]);
+}
+
+static onnxd_status *infer_unpack(onnxd_infer *infer)
+{
+    infer->outputs[0] = infer->inputs[0];
+    infer->outputs[0].kind = ONNXD_VALUE_TENSOR;
+    return NULL;
+}
+
 #define OP(name, first, last, in_min, in_max, out_min, out_max)                                    \
     .domain = "", .op_type = name, .since = first, .until = last, .min_inputs = in_min,            \
     .max_inputs = in_max, .min_outputs = out_min, .max_outputs = out_max
@@ -249,6 +318,17 @@ static const onnxd_op_def defs[] = {
      .infer = infer_same, .compute = copy_input},
     {OP("Decode", 1, 28, 1, 1, 1, 1), .inputs = {{.types = ONNXD_SET(STRING)}},
      .outputs = {{.types = ONNXD_SET(STRING)}}, .infer = infer_same, .compute = compute_decode},
+    {OP("If", 1, 28, 1, 1, 1, ONNXD_OP_VARIADIC), .inputs = {{.types = ONNXD_SET_PROTOCOL}},
+     .outputs = {{.types = ONNXD_SET_PROTOCOL, .is_optional = true}},
+     .params_bytes = sizeof(if_params), .parse = parse_if, .infer = infer_if, .run = run_nothing},
+    {OP("Positive", 1, 28, 1, 1, 1, 1), .inputs = {INT64_ONLY}, .outputs = {INT64_ONLY},
+     .infer = infer_non_zero, .run = run_positive},
+    {OP("Pack", 1, 28, 1, 1, 1, 1), .inputs = {ANY_NUMBER},
+     .outputs = {{.types = ONNXD_SET_PROTOCOL, .kinds = ONNXD_KIND(SEQUENCE)}}, .infer = infer_pack,
+     .run = run_pack},
+    {OP("Unpack", 1, 28, 1, 1, 1, 1),
+     .inputs = {{.types = ONNXD_SET_PROTOCOL, .kinds = ONNXD_KIND(SEQUENCE)}},
+     .outputs = {ANY_NUMBER}, .infer = infer_unpack, .run = run_nothing},
     {.op_type = NULL},
 };
 
