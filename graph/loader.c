@@ -105,8 +105,8 @@ onnxd_status *onnxd_loader_imports(const onnxd_loader *loader, onnxd_graph *grap
     return NULL;
 }
 
-static void loader_init(onnxd_loader *loader, const char *directory,
-                        const onnxd_op_registry *registry, const onnxd_load_limits *limits)
+void onnxd_loader_init(onnxd_loader *loader, const char *directory,
+                       const onnxd_op_registry *registry, const onnxd_load_limits *limits)
 {
     *loader = (onnxd_loader){
         .limits = limits,
@@ -122,7 +122,7 @@ static void loader_init(onnxd_loader *loader, const char *directory,
     onnxd_name_map_init(&loader->locations);
 }
 
-static void loader_deinit(onnxd_loader *loader)
+void onnxd_loader_deinit(onnxd_loader *loader)
 {
     onnxd_loader_close_file(loader);
     onnxd_name_map_deinit(&loader->functions);
@@ -147,10 +147,10 @@ static onnxd_status *load_message(ProtobufCMessage *message, onnxd_proto_memory 
                                   const onnxd_load_limits *limits, onnxd_graph **out_graph)
 {
     onnxd_loader loader;
-    loader_init(&loader, directory, registry, limits);
+    onnxd_loader_init(&loader, directory, registry, limits);
     loader.model = (Onnx__ModelProto *)message;
     onnxd_status *status = convert_model(&loader, out_graph);
-    loader_deinit(&loader);
+    onnxd_loader_deinit(&loader);
     protobuf_c_message_free_unpacked(message, &memory->allocator);
     return status;
 }
@@ -169,10 +169,9 @@ onnxd_status *onnxd_graph_load_memory(const void *data, size_t size, const char 
     return load_message(message, &memory, directory, registry, limits, out_graph);
 }
 
-/* Scans and unpacks one copy of the file, which is gone before anything is made of the message. */
-static onnxd_status *unpack_file(const char *path, onnxd_prescan_root root,
-                                 const onnxd_load_limits *limits, onnxd_proto_memory *memory,
-                                 ProtobufCMessage **out_message)
+onnxd_status *onnxd_loader_unpack_file(const char *path, onnxd_prescan_root root,
+                                       const onnxd_load_limits *limits, onnxd_proto_memory *memory,
+                                       ProtobufCMessage **out_message)
 {
     onnxd_file file = {0};
     ONNXD_TRY(onnxd_file_open(NULL, path, limits->max_file_bytes, &file));
@@ -202,7 +201,8 @@ onnxd_status *onnxd_graph_load_file(const char *path, const onnxd_op_registry *r
     ProtobufCMessage *message = NULL;
     char *directory = NULL;
     ONNXD_TRY(directory_of(path, &directory));
-    onnxd_status *status = unpack_file(path, ONNXD_PRESCAN_MODEL, limits, &memory, &message);
+    onnxd_status *status =
+        onnxd_loader_unpack_file(path, ONNXD_PRESCAN_MODEL, limits, &memory, &message);
     if (status == NULL)
         status = load_message(message, &memory, directory, registry, limits, out_graph);
     onnxd_free(directory);
@@ -214,11 +214,11 @@ onnxd_status *onnxd_tensor_load_file(const char *path, const onnxd_load_limits *
 {
     onnxd_proto_memory memory;
     ProtobufCMessage *message = NULL;
-    ONNXD_TRY(unpack_file(path, ONNXD_PRESCAN_TENSOR, limits, &memory, &message));
+    ONNXD_TRY(onnxd_loader_unpack_file(path, ONNXD_PRESCAN_TENSOR, limits, &memory, &message));
     onnxd_loader loader;
-    loader_init(&loader, NULL, NULL, limits);
+    onnxd_loader_init(&loader, NULL, NULL, limits);
     onnxd_status *status = onnxd_loader_tensor(&loader, (Onnx__TensorProto *)message, out_tensor);
-    loader_deinit(&loader);
+    onnxd_loader_deinit(&loader);
     protobuf_c_message_free_unpacked(message, &memory.allocator);
     return status;
 }

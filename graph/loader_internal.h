@@ -4,7 +4,7 @@
 #ifndef ONNXD_GRAPH_LOADER_INTERNAL_H
 #define ONNXD_GRAPH_LOADER_INTERNAL_H
 
-#include "onnx.pb-c.h"
+#include "onnx_data.pb-c.h"
 
 #include "base/path.h"
 #include "graph/loader.h"
@@ -25,6 +25,8 @@ typedef struct onnxd_proto_memory {
 void onnxd_proto_memory_init(onnxd_proto_memory *memory, uint64_t budget_bytes);
 /* Ends a block that was taken out of a message; of the type of onnxd_tensor.release. */
 void onnxd_proto_release(void *owner, void *data);
+/* What protobuf calls the root. */
+const ProtobufCMessageDescriptor *onnxd_prescan_message(onnxd_prescan_root root);
 /* Prescans and unpacks; the result is freed with protobuf_c_message_free_unpacked(). */
 ONNXD_NODISCARD onnxd_status *onnxd_proto_unpack(const void *data, size_t size,
                                                  onnxd_prescan_root root,
@@ -58,6 +60,17 @@ typedef struct onnxd_loader {
     uint32_t subgraph_count; /* converted so far */
     uint64_t expanded_names; /* inputs, outputs and declarations of the functions called so far */
 } onnxd_loader;
+
+/* `directory` is where external data may lie, NULL to refuse it; `registry` is NULL where no nodes
+ * are read. */
+void onnxd_loader_init(onnxd_loader *loader, const char *directory,
+                       const onnxd_op_registry *registry, const onnxd_load_limits *limits);
+void onnxd_loader_deinit(onnxd_loader *loader);
+/* Scans and unpacks one copy of the file, which is gone before anything is made of the message. */
+ONNXD_NODISCARD onnxd_status *onnxd_loader_unpack_file(const char *path, onnxd_prescan_root root,
+                                                       const onnxd_load_limits *limits,
+                                                       onnxd_proto_memory *memory,
+                                                       ProtobufCMessage **out_message);
 
 /* The static shape `dims`. Errors: INVALID_ARGUMENT for a bad rank or dimension. */
 ONNXD_NODISCARD onnxd_status *onnxd_loader_shape(size_t count, const int64_t *dims,

@@ -73,18 +73,19 @@ onnxd_status *onnxd_proto_unpack(const void *data, size_t size, onnxd_prescan_ro
                                  const onnxd_load_limits *limits, onnxd_proto_memory *memory,
                                  ProtobufCMessage **out_message)
 {
+    static const char *const names[] = {
+        [ONNXD_PRESCAN_MODEL] = "model",       [ONNXD_PRESCAN_TENSOR] = "tensor",
+        [ONNXD_PRESCAN_SEQUENCE] = "sequence", [ONNXD_PRESCAN_OPTIONAL] = "optional",
+        [ONNXD_PRESCAN_MAP] = "map",
+    };
     onnxd_prescan_result scan;
     if (size == 0)
         return onnxd_error(ONNXD_INVALID_ARGUMENT, "the file is empty");
     ONNXD_TRY(onnxd_status_context(onnxd_prescan(data, size, root, limits, &scan),
-                                   "not a well-formed ONNX %s",
-                                   root == ONNXD_PRESCAN_MODEL ? "model" : "tensor"));
+                                   "not a well-formed ONNX %s", names[root]));
     onnxd_proto_memory_init(memory, scan.heap_budget_bytes);
-    const ProtobufCMessageDescriptor *descriptor = root == ONNXD_PRESCAN_MODEL
-                                                       ? &onnx__model_proto__descriptor
-                                                       : &onnx__tensor_proto__descriptor;
     ProtobufCMessage *message =
-        protobuf_c_message_unpack(descriptor, &memory->allocator, size, data);
+        protobuf_c_message_unpack(onnxd_prescan_message(root), &memory->allocator, size, data);
     if (message == NULL && memory->is_exhausted)
         return onnxd_error(ONNXD_INVALID_ARGUMENT,
                            "the file of %zu bytes unpacks to more than %" PRIu64 " bytes", size,

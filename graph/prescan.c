@@ -4,9 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "onnx.pb-c.h"
-
 #include "base/utf8.h"
+#include "graph/loader_internal.h"
 
 #define BASE_BUDGET_BYTES ((uint64_t)64 << 20)
 #define BUDGET_FACTOR 4u
@@ -328,6 +327,18 @@ static onnxd_status *scan_field(scanner *s)
     return field != NULL ? scan_known(s, field, wire) : scan_unknown(s, wire);
 }
 
+const ProtobufCMessageDescriptor *onnxd_prescan_message(onnxd_prescan_root root)
+{
+    static const ProtobufCMessageDescriptor *const messages[] = {
+        [ONNXD_PRESCAN_MODEL] = &onnx__model_proto__descriptor,
+        [ONNXD_PRESCAN_TENSOR] = &onnx__tensor_proto__descriptor,
+        [ONNXD_PRESCAN_SEQUENCE] = &onnx__sequence_proto__descriptor,
+        [ONNXD_PRESCAN_OPTIONAL] = &onnx__optional_proto__descriptor,
+        [ONNXD_PRESCAN_MAP] = &onnx__map_proto__descriptor,
+    };
+    return messages[root];
+}
+
 onnxd_status *onnxd_prescan(const void *data, size_t size, onnxd_prescan_root root,
                             const onnxd_load_limits *limits, onnxd_prescan_result *out_result)
 {
@@ -339,10 +350,7 @@ onnxd_status *onnxd_prescan(const void *data, size_t size, onnxd_prescan_root ro
     if (size > INT32_MAX)
         return onnxd_error(ONNXD_INVALID_ARGUMENT,
                            "the file has %zu bytes, protobuf allows at most %d", size, INT32_MAX);
-    ONNXD_TRY(push(&s,
-                   root == ONNXD_PRESCAN_MODEL ? &onnx__model_proto__descriptor
-                                               : &onnx__tensor_proto__descriptor,
-                   size));
+    ONNXD_TRY(push(&s, onnxd_prescan_message(root), size));
     while (s.depth > 0) {
         if (s.at == top(&s)->end)
             pop(&s);

@@ -1,7 +1,7 @@
 /*
  * The first pass over a serialised model: an iterative walk over the wire format that allocates
  * nothing and refuses whatever the second pass (protobuf-c, which recurses and allocates freely)
- * must not see. The messages and fields are those of onnx.proto; there is no second table.
+ * must not see. The messages and fields are those of the .proto files; there is no second table.
  *
  * Refused, with the byte offset: truncated or overlong varints, lengths beyond the enclosing
  * message, field number 0, groups, wrong wire types, a field twice that may come once, names that
@@ -20,8 +20,11 @@
 #include "graph/loader.h"
 
 typedef enum onnxd_prescan_root {
-    ONNXD_PRESCAN_MODEL, /* ModelProto */
-    ONNXD_PRESCAN_TENSOR /* TensorProto */
+    ONNXD_PRESCAN_MODEL,    /* ModelProto */
+    ONNXD_PRESCAN_TENSOR,   /* TensorProto */
+    ONNXD_PRESCAN_SEQUENCE, /* SequenceProto */
+    ONNXD_PRESCAN_OPTIONAL, /* OptionalProto */
+    ONNXD_PRESCAN_MAP       /* MapProto */
 } onnxd_prescan_root;
 
 /* The deepest nesting of messages that any limit can allow. */
