@@ -131,7 +131,7 @@ int onnxd_command_bench(const onnxd_invocation *invocation, const onnxd_config *
         return onnxd_cli_fail(
             onnxd_error_out_of_memory("latencies", result.iterations * sizeof(int64_t), UINT64_MAX),
             false);
-    status = onnxd_session_open(config, path, config->bench_threads, &session);
+    status = onnxd_session_open(config, path, config->bench_threads, false, &session);
     if (status != NULL)
         goto done;
     status = onnxd_generate_inputs(session.model, &generator, &inputs);

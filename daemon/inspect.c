@@ -26,7 +26,8 @@ int onnxd_command_inspect(const onnxd_invocation *invocation, const onnxd_config
     onnxd_strbuf text;
 
     onnxd_strbuf_init(&text, MAX_TEXT_BYTES);
-    onnxd_status *status = onnxd_session_open(config, invocation->positionals[0], 0, &session);
+    onnxd_status *status =
+        onnxd_session_open(config, invocation->positionals[0], 0, false, &session);
     if (status == NULL && config->inputs_shapes[0] != NULL)
         status = prepare_plan(config, session.model);
     if (status == NULL)

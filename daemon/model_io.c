@@ -32,7 +32,7 @@ static void stem_of(const char *path, char *out, size_t capacity)
 }
 
 onnxd_status *onnxd_session_open(const onnxd_config *config, const char *path, uint32_t cpu_threads,
-                                 onnxd_session *out_session)
+                                 bool allows_datums, onnxd_session *out_session)
 {
     onnxd_session session = {0};
     onnxd_model_options options = onnxd_wire_model_options(config);
@@ -40,6 +40,7 @@ onnxd_status *onnxd_session_open(const onnxd_config *config, const char *path, u
     char name[128];
     struct stat info;
 
+    options.allows_datums = allows_datums;
     bool is_folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
     ONNXD_TRY(onnxd_format_path(file, "%s%s", path, is_folder ? "/model.onnx" : ""));
     stem_of(path, name, sizeof(name));
@@ -165,6 +166,11 @@ static onnxd_status *choose_shape(const onnxd_model_port *port, const onnxd_shap
     char declared_text[ONNXD_SHAPE_TEXT], given_text[ONNXD_SHAPE_TEXT];
     const onnxd_shape *declared = &port->type.shape;
 
+    if (port->type.kind != ONNXD_VALUE_TENSOR)
+        return onnxd_error(ONNXD_UNIMPLEMENTED,
+                           "input '%s' is no tensor, its value is not generated: give it with "
+                           "--data",
+                           port->name);
     if (given->rank != ONNXD_RANK_UNKNOWN) {
         if (!onnxd_shape_admits(declared, given))
             return onnxd_error(
@@ -262,6 +268,11 @@ static onnxd_status *generate(const onnxd_model_port *port, const onnxd_shape *s
     return NULL;
 }
 
+static bool is_optional(onnxd_value_kind kind)
+{
+    return kind == ONNXD_VALUE_OPTIONAL || kind == ONNXD_VALUE_OPTIONAL_SEQUENCE;
+}
+
 onnxd_status *onnxd_generate_inputs(const onnxd_model *model, const onnxd_generator *generator,
                                     onnxd_tensor_list *out_list)
 {
@@ -280,6 +291,8 @@ onnxd_status *onnxd_generate_inputs(const onnxd_model *model, const onnxd_genera
     for (uint32_t i = 0; status == NULL && i < count; i++) {
         const onnxd_model_port *port = onnxd_model_input(model, i);
         onnxd_shape shape;
+        if (is_optional(port->type.kind))
+            continue;
         status = choose_shape(port, &given[i], generator->batch, &shape);
         if (status == NULL)
             status = generate(port, &shape, &state, &list.tensors[i]);

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "daemon/command.h"
 #include "daemon/model_io.h"
+#include "model/interpreter.h"
 
 #define MAX_DATA_SETS 1000u
 
@@ -62,29 +63,39 @@ static void print_elements(const onnxd_tensor_view *actual, const onnxd_tensor_v
     onnxd_strbuf_deinit(&text);
 }
 
-static void compare_output(runner *r, const char *folder, uint32_t output,
-                           const onnxd_tensor_view *actual, const onnxd_tensor_view *expected)
+static void report(runner *r, const char *folder, uint32_t output,
+                   const onnxd_datum_comparison *where)
 {
-    onnxd_comparison result;
-    onnxd_compare_tensors(actual, expected, r->config->run_rtol, r->config->run_atol, &result);
+    const onnxd_comparison *result = &where->tensors;
     printf("%s: output '%s': ", folder, onnxd_model_output(r->session.model, output)->name);
-    if (result.is_equal) {
+    if (result->is_equal) {
         printf("equal");
         r->equal_count++;
     } else {
         r->different_count++;
     }
-    if (result.reason[0] != '\0') {
-        printf("%s", result.reason);
-    } else if (!result.is_equal) {
-        printf("%zu of %zu elements differ, the first at %zu", result.different_count, result.count,
-               result.first_different);
-        print_elements(actual, expected, result.first_different);
+    if (where->item != SIZE_MAX)
+        printf("element %zu of the sequence: ", where->item);
+    if (result->reason[0] != '\0') {
+        printf("%s", result->reason);
+    } else if (!result->is_equal) {
+        printf("%zu of %zu elements differ, the first at %zu", result->different_count,
+               result->count, result->first_different);
+        print_elements(&where->actual, &where->expected, result->first_different);
     }
-    if (result.has_numbers)
-        printf(", greatest difference %.3g absolute, %.3g relative", result.greatest_absolute,
-               result.greatest_relative);
+    if (result->has_numbers)
+        printf(", greatest difference %.3g absolute, %.3g relative", result->greatest_absolute,
+               result->greatest_relative);
     printf("\n");
+}
+
+static void compare_output(runner *r, const char *folder, uint32_t output,
+                           const onnxd_tensor_view *actual, const onnxd_tensor_view *expected)
+{
+    onnxd_datum_comparison where = {.item = SIZE_MAX, .actual = *actual, .expected = *expected};
+    onnxd_compare_tensors(actual, expected, r->config->run_rtol, r->config->run_atol,
+                          &where.tensors);
+    report(r, folder, output, &where);
 }
 
 /* Types of test data against the signature, so that a wrong folder is named as such. */
@@ -136,6 +147,108 @@ done:
     return status;
 }
 
+/* ---- models whose inputs and outputs are not all tensors ----------------------------------- */
+
+static onnxd_status *save_datums(runner *r, const onnxd_datum_list *outputs)
+{
+    const char *folder = r->config->run_save_outputs;
+    char path[ONNXD_PATH_BYTES];
+    for (uint32_t i = 0; i < outputs->count && folder[0] != '\0'; i++) {
+        const onnxd_model_port *port = onnxd_model_output(r->session.model, i);
+        ONNXD_TRY(onnxd_format_path(path, "%s/output_%u.pb", folder, i));
+        ONNXD_TRY(onnxd_save_datum(path, port->name, port->type.kind, outputs->datums[i]));
+    }
+    return NULL;
+}
+
+static onnxd_status *execute_datums(runner *r, const onnxd_datum_list *inputs,
+                                    onnxd_datum_list *out_outputs)
+{
+    onnxd_datum_list outputs;
+    onnxd_model *model = r->session.model;
+    ONNXD_TRY(onnxd_datum_list_init(onnxd_model_output_count(model), &outputs));
+    onnxd_status *status = onnxd_model_run_datums(model, inputs->datums, outputs.datums);
+    if (status != NULL)
+        onnxd_datum_list_deinit(&outputs);
+    else
+        *out_outputs = outputs;
+    return status;
+}
+
+static onnxd_status *compare_datum(runner *r, const char *folder, uint32_t output,
+                                   const onnxd_datum *actual, const onnxd_datum *expected)
+{
+    onnxd_datum_comparison where;
+    onnxd_datum *nothing = NULL;
+    if (expected == NULL) {
+        ONNXD_TRY(onnxd_datum_nothing(actual->dtype, &nothing));
+        expected = nothing;
+    }
+    onnxd_status *status =
+        onnxd_compare_datums(actual, expected, r->config->run_rtol, r->config->run_atol, &where);
+    if (status == NULL) {
+        report(r, folder, output, &where);
+        onnxd_datum_comparison_deinit(&where);
+    }
+    onnxd_datum_release(nothing);
+    return status;
+}
+
+static onnxd_status *run_datum_set(runner *r, const char *folder)
+{
+    onnxd_datum_list inputs = {0}, expected = {0}, outputs = {0};
+    const onnxd_model *model = r->session.model;
+    onnxd_load_limits limits = onnxd_wire_model_options(r->config).limits;
+    onnxd_status *status = onnxd_load_inputs(model, folder, &limits, &inputs);
+    if (status == NULL)
+        status = onnxd_load_outputs(model, folder, &limits, &expected);
+    if (status == NULL)
+        status = execute_datums(r, &inputs, &outputs);
+    for (uint32_t i = 0; i < outputs.count && status == NULL; i++)
+        status = compare_datum(r, folder, i, outputs.datums[i], expected.datums[i]);
+    if (status == NULL)
+        status = save_datums(r, &outputs);
+    onnxd_datum_list_deinit(&inputs);
+    onnxd_datum_list_deinit(&expected);
+    onnxd_datum_list_deinit(&outputs);
+    return status;
+}
+
+static void print_datum(const char *kind, const onnxd_model_port *port, const onnxd_datum *datum)
+{
+    onnxd_strbuf text;
+    onnxd_strbuf_init(&text, 65536);
+    onnxd_summarize_datum(datum, &text);
+    printf("%s '%s' %s\n", kind, port->name, text.data != NULL ? text.data : "");
+    onnxd_strbuf_deinit(&text);
+}
+
+static onnxd_status *run_generated_datums(runner *r, const onnxd_tensor_list *tensors)
+{
+    const onnxd_model *model = r->session.model;
+    onnxd_datum_list inputs = {0}, outputs = {0};
+    onnxd_status *status = onnxd_datum_list_of_tensors(tensors, &inputs);
+    if (status == NULL)
+        status = execute_datums(r, &inputs, &outputs);
+    for (uint32_t i = 0; i < inputs.count && status == NULL; i++)
+        print_datum("input", onnxd_model_input(model, i), inputs.datums[i]);
+    for (uint32_t i = 0; i < outputs.count && status == NULL; i++)
+        print_datum("output", onnxd_model_output(model, i), outputs.datums[i]);
+    if (status == NULL)
+        status = save_datums(r, &outputs);
+    onnxd_datum_list_deinit(&inputs);
+    onnxd_datum_list_deinit(&outputs);
+    return status;
+}
+
+/* ---- folders ------------------------------------------------------------------------------- */
+
+static onnxd_status *run_set(runner *r, const char *folder)
+{
+    return onnxd_model_is_tensors_only(r->session.model) ? run_data_set(r, folder)
+                                                         : run_datum_set(r, folder);
+}
+
 static bool exists(const char *path)
 {
     struct stat info;
@@ -149,7 +262,7 @@ static onnxd_status *run_data(runner *r, const char *folder)
 
     ONNXD_TRY(onnxd_format_path(path, "%s/output_0.pb", folder));
     if (exists(path))
-        return run_data_set(r, folder);
+        return run_set(r, folder);
     for (uint32_t count = 0; count < MAX_DATA_SETS; count++) {
         ONNXD_TRY(onnxd_format_path(path, "%s/test_data_set_%u", folder, count));
         if (!exists(path) && count > 0)
@@ -157,7 +270,7 @@ static onnxd_status *run_data(runner *r, const char *folder)
         if (!exists(path))
             return onnxd_error(ONNXD_NOT_FOUND,
                                "folder '%s' has neither output_0.pb nor test_data_set_0", folder);
-        ONNXD_TRY(run_data_set(r, path));
+        ONNXD_TRY(run_set(r, path));
     }
     return NULL;
 }
@@ -183,7 +296,12 @@ static onnxd_status *run_generated(runner *r)
     const onnxd_model *model = r->session.model;
 
     ONNXD_TRY(onnxd_generate_inputs(model, &generator, &inputs));
-    onnxd_status *status = execute(r, &inputs, &plan, &run);
+    onnxd_status *status = NULL;
+    if (!onnxd_model_is_tensors_only(model)) {
+        status = run_generated_datums(r, &inputs);
+        goto done;
+    }
+    status = execute(r, &inputs, &plan, &run);
     if (status != NULL)
         goto done;
     for (uint32_t i = 0; i < inputs.count; i++)
@@ -203,7 +321,8 @@ done:
 int onnxd_command_run(const onnxd_invocation *invocation, const onnxd_config *config)
 {
     runner r = {.config = config};
-    onnxd_status *status = onnxd_session_open(config, invocation->positionals[0], 0, &r.session);
+    onnxd_status *status =
+        onnxd_session_open(config, invocation->positionals[0], 0, true, &r.session);
     if (status == NULL)
         status = config->run_data[0] != '\0' ? run_data(&r, config->run_data) : run_generated(&r);
     onnxd_session_close(&r.session);
