@@ -70,6 +70,7 @@ class Case:
     peers: tuple = ("ort", "widened", "reference")
     modern: object = None           # a Case of the same result that the peers know
     rows: set = dataclasses.field(default_factory=set)
+    types: tuple = ()               # the drawn element types
     number: int = 0
 
     def __str__(self):

@@ -76,12 +76,13 @@ def linear_attention(draw):
     batch, length, size, width = (draw.integer(1, 3) for _ in range(4))
     rule = draw.choice(["linear", "gated", "delta", "gated_delta"])
     kinds = draw.type
+    has_past = kinds(3) != dtype or draw.chance()
 
     def flat(index, count, each):
         return plain(draw, kinds(index), (batch, length, count * each), -1, 1)
 
     inputs = [flat(0, heads * ratio, size), flat(1, heads, size), flat(2, heads, width),
-              plain(draw, kinds(3), (batch, heads, size, width), -1, 1) if draw.chance() else None,
+              plain(draw, kinds(3), (batch, heads, size, width), -1, 1) if has_past else None,
               plain(draw, kinds(4), (batch, length, heads), -1, 0) if "gated" in rule else None,
               plain(draw, kinds(5), (batch, length, heads), 0, 1) if "delta" in rule else None]
     return draw.case(inputs, {"update_rule": rule, "q_num_heads": heads * ratio,

@@ -204,7 +204,13 @@ def prelu(draw):
         slope = (shape[1],) if draw.chance() else (1,)
     else:
         slope = draw.broadcastable(shape)
-    return draw.case([draw.values(draw.type(), shape), draw.values(draw.type(1), slope)])
+    inputs = [draw.values(draw.type(), shape), draw.values(draw.type(1), slope)]
+    modern = None
+    if draw.opset < 9:
+        aligned = inputs[1] if draw.opset >= 7 else \
+            inputs[1].reshape(slope + (1,) * (len(shape) - 2))
+        modern = draw.case([inputs[0], aligned], opset=9)
+    return draw.case(inputs, modern=modern)
 
 
 @generator("Max", "Min", "Sum", "Mean")

@@ -17,16 +17,18 @@ def upsample(draw):
     factors = [1.0, 1.0, float(draw.integer(1, 3)), float(draw.integer(1, 3))]
     mode = "nearest" if draw.type() not in FLOATS else draw.choice(["nearest", "linear"])
     data = plain(draw, draw.type(), shape)
+    moves = (0,) if mode == "nearest" else ()
     if draw.opset < 7:
         if mode == "linear":
             mode = "bilinear"
-        modern = draw.case([data], {"mode": mode.replace("bi", ""), "scales": factors}, opset=7)
+        modern = draw.case([data], {"mode": mode.replace("bi", ""), "scales": factors}, opset=7,
+                           peers=FALLBACK, moves=moves)
         return draw.case([data], {"mode": mode, "height_scale": factors[2],
                                   "width_scale": factors[3]}, modern=modern)
     if draw.opset < 9:
-        return draw.case([data], {"mode": mode, "scales": factors}, peers=FALLBACK)
+        return draw.case([data], {"mode": mode, "scales": factors}, peers=FALLBACK, moves=moves)
     return draw.case([data, np.array(factors, np.float32)], {"mode": mode}, peers=FALLBACK,
-                     constants=frozenset({1}))
+                     constants=frozenset({1}), moves=moves)
 
 
 def targets(draw, shape):
@@ -51,7 +53,7 @@ def resize(draw):
     if draw.opset < 11:
         scales = scales or [1.0, 1.0, 2.0, 1.5]
         return draw.case([data, np.array(scales, np.float32)], {"mode": mode}, peers=FALLBACK,
-                         constants=frozenset({1}))
+                         constants=frozenset({1}), moves=(0,) if mode == "nearest" else ())
     attributes = {"mode": mode}
     transforms = ["half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"]
     attributes["coordinate_transformation_mode"] = draw.choice(transforms)
@@ -80,7 +82,7 @@ def resize(draw):
         inputs.append(draw.ints(*sizes))
     constants = frozenset({1, 2, 3} if draw.chance(0.7) else ())
     return draw.case(inputs, attributes, scale=True, atol=1e-4, rtol=1e-4, constants=constants,
-                     peers=("ort", "widened", "reference") if mode == "nearest" else FALLBACK)
+                     moves=(0,) if mode == "nearest" else (), peers=FALLBACK)
 
 
 @generator("GridSample")

@@ -120,7 +120,7 @@ def tensor_scatter(draw):
 
 @generator("OneHot")
 def one_hot(draw):
-    shape = draw.shape(0, 3)
+    shape = draw.shape(1, 3)
     depth = draw.integer(1, 6)
     axis = draw.integer(-len(shape) - 1, len(shape))
     kind = draw.type(0)
@@ -128,7 +128,9 @@ def one_hot(draw):
     indices = draw.rng.integers(low, depth, shape).astype(NUMPY[kind])
     values = draw.values(draw.type(2), (2,))
     size = np.array(depth if draw.chance() else [depth], NUMPY[draw.type(1)])
+    whole = [v.astype(np.int64) for v in (indices, size)]
     return draw.case([indices, size, values], {"axis": axis},
+                     modern=draw.case([*whole, values], {"axis": axis}, moves=(2,)),
                      constants=frozenset({1} if draw.chance() else ()))
 
 
@@ -156,7 +158,8 @@ def unique(draw):
     data = draw.values(draw.type(), shape, -2, 2, special=0, wide=0)
     if draw.type() in FLOATS:
         data = np.round(data.astype(np.float32)).astype(data.dtype) + np.zeros((), data.dtype)
-    return draw.case([data], {"axis": axis, "sorted": draw.choice([None, 0, 1])},
+    order = draw.choice([None, 0, 1]) if not draw.type().startswith("complex") else 1
+    return draw.case([data], {"axis": axis, "sorted": order},
                      [draw.type(), "int64", "int64", "int64"])
 
 

@@ -246,8 +246,16 @@ def pad(draw):
     modern = None
     if is_constant and not has_value:
         dtype = draw.type()
-        zero = np.array("" if dtype == "string" else 0, NUMPY[dtype])
-        modern = draw.case([*inputs[:2], zero, *inputs[3:]], {"mode": mode}, moves=(0, 2))
+        zero = np.array("", np.object_)
+        if dtype != "string":
+            # All bits zero, also where that is not the number 0 (float8e8m0).
+            zero = np.zeros(np.dtype(NUMPY[dtype]).itemsize, np.uint8).view(NUMPY[dtype])
+        axes_of = [v.astype(np.int64) for v in inputs[3:]]
+        modern = draw.case([*inputs[:2], zero.reshape(()), *axes_of], {"mode": mode},
+                           moves=(0, 2))
+    elif len(inputs) > 3:
+        modern = draw.case([*inputs[:3], inputs[3].astype(np.int64)], {"mode": mode},
+                           moves=(0, 2))
     return draw.case(inputs, {"mode": mode}, moves=(0, 2), modern=modern,
                      constants=some_constants(draw, 1, *([3] if len(inputs) > 3 else [])))
 

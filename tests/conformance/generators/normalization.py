@@ -113,6 +113,8 @@ def lp_normalization(draw):
 def mean_variance(draw):
     shape = (draw.integer(1, 3), draw.integer(1, 3), draw.integer(2, 4), draw.integer(2, 4))
     axes = draw.choice([None, [0, 2, 3], [1], [0, 1, 2, 3]])
+    if axes == [1] and draw.type() != "float":
+        axes = None
     return draw.case([plain(draw, draw.type(), shape)], {"axes": axes}, rtol=1e-4, atol=1e-4,
                      peers=("reference",) if axes == [1] else FALLBACK)
 

@@ -50,8 +50,11 @@ def global_pool(draw):
     attributes = {}
     if draw.definition["operator"] == "GlobalLpPool" and draw.opset >= 2:
         attributes["p"] = draw.choice([None, 1, 2, 3])
-    return draw.case([plain(draw, draw.type(), shape)], attributes,
-                     peers=("ort", "widened", "narrowed", "reference"), rtol=1e-5)
+    data, peers = plain(draw, draw.type(), shape), ("ort", "widened", "narrowed", "reference")
+    modern = None
+    if draw.definition["operator"] == "GlobalLpPool":
+        modern = draw.case([data], {"p": 2, **attributes}, opset=2, peers=peers)
+    return draw.case([data], attributes, peers=peers, rtol=1e-5, modern=modern)
 
 
 @generator("MaxUnpool")
@@ -71,10 +74,11 @@ def max_roi_pool(draw):
     rois = [[0, draw.integer(0, 1), draw.integer(0, 1), draw.integer(2, 3), draw.integer(2, 3)]
             for _ in range(draw.integer(1, 3))]
     dtype = draw.type()
-    return draw.case([plain(draw, dtype, shape), np.array(rois, NUMPY[dtype])],
-                     {"pooled_shape": [draw.integer(1, 2), draw.integer(1, 2)],
-                      "spatial_scale": draw.choice([None, 1.0])},
-                     peers=("ort", "widened", "narrowed"))
+    inputs = [plain(draw, dtype, shape), np.array(rois, NUMPY[dtype])]
+    attributes = {"pooled_shape": [draw.integer(1, 2), draw.integer(1, 2)],
+                  "spatial_scale": draw.choice([None, 1.0])}
+    return draw.case(inputs, attributes, modern=draw.case(
+        inputs, attributes, opset=21, peers=("ort", "widened", "narrowed")))
 
 
 @generator("RoiAlign")

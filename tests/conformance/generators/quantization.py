@@ -4,7 +4,7 @@ import numpy as np
 
 from generators import generator
 from generators.linear import plain, weights, window
-from random_case import NUMPY, Unsuitable
+from random_case import NUMPY, Unsuitable, number_of
 
 FALLBACK = ("ort", "widened", "reference")
 
@@ -37,10 +37,10 @@ def quantize(draw):
     shape, scales, attributes = layout(draw)
     data, scale_type = draw.type(0), draw.type(1)
     target = draw.out_type(0)
-    if data == "int32" and scale_type != "float":
+    if data == "int32" and scale_type not in ("float", "int32"):
         raise Unsuitable
     # Powers of two: the division is exact, ties go to even in every implementation.
-    scale = 2.0 ** draw.rng.integers(-3, 2, scales)
+    scale = 2.0 ** draw.rng.integers(0 if scale_type == "int32" else -3, 2, scales)
     values = plain(draw, data, shape, -6, 6)
     inputs = [values, scale.astype(NUMPY[scale_type])]
     if target == "uint8" and draw.chance(0.3):
@@ -61,8 +61,10 @@ def dequantize(draw):
     if draw.chance(0.7):
         inputs.append(np.zeros(scales, NUMPY[source]) if source == "int32"
                       else zero_point(draw, source, scales))
-    return draw.case(inputs, attributes, [draw.out_type(0) if draw.opset >= 19 else "float"],
-                     peers=FALLBACK, scale=True)
+    target = draw.out_type(0) if draw.opset >= 19 else "float"
+    if draw.opset >= 23 and target != scale_type:
+        attributes["output_dtype"] = number_of(target)
+    return draw.case(inputs, attributes, [target], peers=FALLBACK, scale=True)
 
 
 @generator("DynamicQuantizeLinear")

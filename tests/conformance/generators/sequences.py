@@ -2,10 +2,10 @@
 apart again, so that the inputs and outputs of the model are tensors."""
 
 import numpy as np
-from onnx import helper
+from onnx import TensorProto, helper
 
 from generators import generator
-from random_case import Unsuitable, make_node, number_of
+from random_case import make_node, number_of
 
 
 def sequence_of(draw, arrays, name, first=0):
@@ -33,7 +33,8 @@ def take_apart(draw, name, dtype, count):
                               name=draw.local_name("length"))]
     for i in range(count):
         at = draw.local_name(f"at{i}")
-        nodes.append(helper.make_node("Constant", [], [at], name=at, value_int=i))
+        nodes.append(helper.make_node("Constant", [], [at], name=at,
+                                      value=helper.make_tensor(at, TensorProto.INT64, [], [i])))
         nodes.append(helper.make_node("SequenceAt", [draw.local_name(name), at],
                                       [draw.output_name(i + 1)],
                                       name=draw.local_name(f"take{i}")))
@@ -137,12 +138,11 @@ def split(draw):
 @generator("SequenceMap")
 def sequence_map(draw):
     dtype = draw.type(0)
-    if dtype not in ("float", "double", "int64", "int32"):
-        raise Unsuitable
+    operator = "Neg" if dtype in ("float", "double", "int64", "int32") else "Identity"
     parts = parts_of(draw, dtype, same=False)
     x, y = draw.local_name("x"), draw.local_name("y")
     body = helper.make_graph(
-        [helper.make_node("Neg", [x], [y], name=draw.local_name("neg"))], "body",
+        [helper.make_node(operator, [x], [y], name=draw.local_name("each"))], "body",
         [helper.make_tensor_value_info(x, number_of(dtype), None)],
         [helper.make_tensor_value_info(y, number_of(dtype), None)])
     nodes, outputs = take_apart(draw, "t", dtype, len(parts))

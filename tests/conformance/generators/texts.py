@@ -22,7 +22,7 @@ def string_concat(draw):
 
 @generator("StringSplit")
 def string_split(draw):
-    return draw.case([strings(draw, SENTENCES, draw.shape(0, 3, least=1))],
+    return draw.case([strings(draw, SENTENCES, draw.shape(1, 3, least=1))],
                      {"delimiter": draw.choice([None, " ", ",", "ll"]),
                       "maxsplit": draw.choice([None, 1, 2])}, ["string", "int64"],
                      peers=("reference",))

@@ -4,6 +4,7 @@ import numpy as np
 
 from generators import generator
 from generators.linear import plain
+from random_case import Unsuitable
 
 TRAINING = "ai.onnx.preview.training"
 
@@ -11,6 +12,8 @@ TRAINING = "ai.onnx.preview.training"
 def step(draw, states, attributes, low=-2):
     """Rate, step number, then for each tensor: value, gradient and states."""
     count, dtype = draw.integer(1, 2), draw.type(2)
+    if draw.type(0) != dtype:
+        raise Unsuitable
     shapes = [draw.shape(1, 3) for _ in range(count)]
     inputs = [np.array(0.125, plain(draw, draw.type(0), (1,)).dtype),
               np.array(draw.integer(0, 3), np.int64)]
