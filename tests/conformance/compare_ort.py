@@ -20,7 +20,6 @@ import sys
 import zlib
 
 import numpy as np
-import onnx
 
 import batches
 import compare
@@ -48,22 +47,16 @@ class Row:
 
 
 def name_slots(definition):
-    """Gives each formal a "slot": what has the same slot has the same type. ONNX's schema says
-    which those are; for operators that ONNX lacks, the definition's type variables do."""
-    domain = definition["domain"]
-    try:
-        schema = onnx.defs.get_schema(definition["operator"], definition["until"],
-                                      "" if domain == "ai.onnx" else domain)
-    except onnx.defs.SchemaError:
-        schema = None
+    """Gives each formal a "slot": what has the same slot has the same type. The schema of ONNX or
+    of onnxruntime says which those are; without one, the definition's type variables do."""
+    names = peers.type_names(definition["operator"], definition["domain"], definition["until"])
     for side in ("input", "output"):
-        names = [f.type_str for f in getattr(schema, side + "s")] if schema else []
         for index, formal in enumerate(definition[side + "s"]):
             own = f"{side} {index}"
-            if formal["variable"] and not schema:
+            if names is None and formal["variable"]:
                 own = f"T{formal['variable']}"
-            elif index < len(names) and "(" not in names[index]:
-                own = names[index]
+            elif names and index < len(names[side]) and "(" not in names[side][index]:
+                own = names[side][index]
             formal["slot"] = own
     return definition
 

@@ -21,6 +21,7 @@ import onnx
 import onnxruntime
 from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
+from onnxruntime.capi import onnxruntime_pybind11_state as pybind
 
 import quirks
 from random_case import FLOAT8, FLOATS, NUMPY, PACKED, build_model, dtype_of, imports_of
@@ -37,6 +38,25 @@ def _options():
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     return options
+
+
+@functools.lru_cache(maxsize=1)
+def _ort_schemas():
+    return {(s.domain, s.name): s for s in pybind.get_all_operator_schema()
+            if s.domain not in ("", "ai.onnx.ml")}
+
+
+def type_names(operator, domain, opset):
+    """{"input": [...], "output": [...]}: the schema's name of each formal's type ("T",
+    "tensor(int64)"), or None without a schema."""
+    try:
+        schema = onnx.defs.get_schema(operator, opset, "" if domain == "ai.onnx" else domain)
+        return {"input": [f.type_str for f in schema.inputs],
+                "output": [f.type_str for f in schema.outputs]}
+    except onnx.defs.SchemaError:
+        schema = _ort_schemas().get((domain, operator))
+    return schema and {"input": [f.typeStr for f in schema.inputs],
+                       "output": [f.typeStr for f in schema.outputs]}
 
 
 def _ort_value(value):

@@ -10,7 +10,8 @@ import importlib
 _GENERATORS = {}
 FAMILIES = ("elementwise", "movement", "reduction", "indexing", "linear", "pooling",
             "normalization", "quantization", "recurrent", "attention", "image", "signals", "texts",
-            "randomness", "sequences", "control", "training", "trees", "contrib")
+            "randomness", "sequences", "control", "training", "trees", "contrib",
+            "contrib_attention", "contrib_quantization")
 
 
 def generator(*operators, domain="ai.onnx"):

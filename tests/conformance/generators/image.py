@@ -91,6 +91,8 @@ def grid_sample(draw):
     spatial = 2 if draw.opset < 20 or draw.chance(0.7) or draw.definition["domain"] != "ai.onnx" \
         else 3
     dtype = draw.type(0)
+    if draw.definition["domain"] != "ai.onnx" and dtype not in FLOATS:
+        raise Unsuitable
     old = draw.opset < 20
     names = {"linear": "bilinear" if old else "linear", "cubic": "bicubic" if old else "cubic",
              "nearest": "nearest"}
@@ -101,8 +103,8 @@ def grid_sample(draw):
     return draw.case([plain(draw, dtype, image), plain(draw, draw.type(1), grid, -1.3, 1.3)],
                      {"mode": names[mode], "padding_mode": draw.choice(
                          [None, "zeros", "border", "reflection"]),
-                      "align_corners": draw.integer(0, 1)}, scale=True, atol=1e-4, rtol=1e-4,
-                     peers=FALLBACK)
+                      "align_corners": draw.integer(0, 1)}, [dtype], scale=True, atol=1e-4,
+                     rtol=1e-4, peers=FALLBACK)
 
 
 @generator("AffineGrid")

@@ -282,7 +282,11 @@ def trilu(draw):
     inputs = [data_of(draw, shape)]
     if draw.chance(0.7):
         inputs.append(np.array(draw.integer(-6, 6), np.int64))
-    return draw.case(inputs, {"upper": draw.choice([None, 0, 1])})
+    case = draw.case(inputs, {"upper": draw.choice([None, 0, 1])})
+    if case.domain != "ai.onnx":
+        case.modern = draw.case(inputs, case.attributes, opset=14)
+        case.modern.domain = "ai.onnx"
+    return case
 
 
 @generator("EyeLike")

@@ -40,7 +40,8 @@ def quantize(draw):
     if data == "int32" and scale_type not in ("float", "int32"):
         raise Unsuitable
     # Powers of two: the division is exact, ties go to even in every implementation.
-    scale = 2.0 ** draw.rng.integers(0 if scale_type == "int32" else -3, 2, scales)
+    exponents = draw.rng.integers(0 if scale_type == "int32" else -3, 2, scales)
+    scale = np.asarray(2.0 ** exponents)
     values = plain(draw, data, shape, -6, 6)
     inputs = [values, scale.astype(NUMPY[scale_type])]
     if target == "uint8" and draw.chance(0.3):

@@ -23,11 +23,11 @@ def model(draw, data, attributes, outputs, **more):
     return draw.case([data], attributes, outputs, modern=modern, **more)
 
 
-def labels(draw, count):
+def labels(draw, count, integers="classlabels_ints"):
     """Attributes that name the classes, and the type of the label output."""
     if draw.chance():
         return {"classlabels_strings": [f"label{i}" for i in range(count)]}, "string"
-    return {"classlabels_ints": [10 * i + 1 for i in range(count)]}, "int64"
+    return {integers: [10 * i + 1 for i in range(count)]}, "int64"
 
 
 @generator("Binarizer", domain=ML)
@@ -214,7 +214,7 @@ def tree_regressor(draw):
 @generator("TreeEnsembleClassifier", domain=ML)
 def tree_classifier(draw):
     width, classes = draw.integer(1, 4), draw.integer(3, 4)
-    names, kind = labels(draw, classes)
+    names, kind = labels(draw, classes, "classlabels_int64s")
     return model(draw, features(draw, draw.type(), width),
                      {**tree_attributes(draw, width, classes, "class"),
                       "post_transform": draw.choice(TRANSFORMS[:3]), **names}, [kind, "float"],
