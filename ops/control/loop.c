@@ -159,8 +159,8 @@ static onnxd_status *read_bounds(loop_run *r)
     const onnxd_dynamic *dynamic = r->dynamic;
     r->most = INT64_MAX;
     r->goes_on = true;
-    r->has_condition = onnxd_op_has_input(dynamic->node, 1);
-    if (onnxd_op_has_input(dynamic->node, 0))
+    r->has_condition = dynamic->inputs[1] != NULL;
+    if (dynamic->inputs[0] != NULL)
         ONNXD_TRY(onnxd_control_int(dynamic->node, "input 0", dynamic->inputs[0], &r->most));
     if (r->has_condition)
         ONNXD_TRY(onnxd_control_bool(dynamic->node, "input 1", dynamic->inputs[1], &r->goes_on));
