@@ -5,6 +5,7 @@
 #include "graph/attributes.h"
 #include "ops/nn.h"
 #include "ops/ops.h"
+#include "ops/pool.h"
 #include "ops/real.h"
 #include "ops/support.h"
 #include "ops/types.h"
@@ -19,9 +20,8 @@ static onnxd_status *parse_flag(const onnxd_node *node, const char *name, bool *
     return NULL;
 }
 
-/* `names` are those of the newest version that still holds at `opset`. */
-static onnxd_status *parse_pool(const onnxd_node *node, const char *const *names,
-                                onnxd_pool_params *params)
+onnxd_status *onnxd_pool_parse(const onnxd_node *node, const char *const *names,
+                               onnxd_pool_params *params)
 {
     ONNXD_TRY(onnxd_attributes_allow(node, names));
     ONNXD_TRY(onnxd_attribute_require(node, "kernel_shape"));
@@ -44,7 +44,7 @@ static onnxd_status *parse_max_pool(const onnxd_node *node, int64_t opset, onnxd
     static const char *const names_10[] = {"auto_pad", "ceil_mode",     "dilations", "kernel_shape",
                                            "pads",     "storage_order", "strides",   NULL};
     (void)arena;
-    return parse_pool(node, opset < 8 ? names_1 : opset < 10 ? names_8 : names_10, params);
+    return onnxd_pool_parse(node, opset < 8 ? names_1 : opset < 10 ? names_8 : names_10, params);
 }
 
 static onnxd_status *parse_average_pool(const onnxd_node *node, int64_t opset, onnxd_arena *arena,
@@ -59,15 +59,15 @@ static onnxd_status *parse_average_pool(const onnxd_node *node, int64_t opset, o
         "auto_pad",     "ceil_mode", "count_include_pad", "dilations",
         "kernel_shape", "pads",      "strides",           NULL};
     (void)arena;
-    return parse_pool(node,
-                      opset < 7    ? names_1
-                      : opset < 10 ? names_7
-                      : opset < 19 ? names_10
-                                   : names_19,
-                      params);
+    return onnxd_pool_parse(node,
+                            opset < 7    ? names_1
+                            : opset < 10 ? names_7
+                            : opset < 19 ? names_10
+                                         : names_19,
+                            params);
 }
 
-static onnxd_status *infer_pool(onnxd_infer *context)
+onnxd_status *onnxd_pool_infer(onnxd_infer *context)
 {
     const onnxd_pool_params *params = context->params;
     const onnxd_shape *input = &context->inputs[0].shape;
@@ -92,7 +92,7 @@ static onnxd_status *infer_pool(onnxd_infer *context)
     return NULL;
 }
 
-static onnxd_status *infer_global(onnxd_infer *context)
+onnxd_status *onnxd_global_pool_infer(onnxd_infer *context)
 {
     const onnxd_shape *input = &context->inputs[0].shape;
     context->outputs[0].dtype = context->inputs[0].dtype;
@@ -140,6 +140,19 @@ static double span_axis(const onnxd_window_geometry *g, int axis, int64_t at, bo
 #define KERNEL_FILE "ops/pool_kernel.inc"
 #include "ops/for_floats.inc"
 #undef KERNEL_FILE
+
+void onnxd_pool_sum(const onnxd_window_geometry *g, const double *in, double *out)
+{
+    window_span span[3];
+    for (int64_t row = 0; row < g->out[0] * g->out[1]; row++) {
+        (void)span_axis(g, 0, row / g->out[1], false, &span[0]);
+        (void)span_axis(g, 1, row % g->out[1], false, &span[1]);
+        for (int64_t x = 0; x < g->out[2]; x++)
+            out[x] = 0;
+        average_run_double(g, in, span, 0, g->out[2], out);
+        out += g->out[2];
+    }
+}
 
 #define T float
 #define NAME(f) f##_float
@@ -331,13 +344,13 @@ static onnxd_status *compute_global_maximum(const onnxd_compute *context)
         .inputs = {{.types = set, .type_variable = 1}},                                            \
         .outputs = {{.types = set, .type_variable = 1},                                            \
                     {.types = ONNXD_SET(INT64), .is_optional = true}},                             \
-        .params_bytes = sizeof(onnxd_pool_params), .parse = parse_max_pool, .infer = infer_pool,   \
-        .compute = compute_max_pool                                                                \
+        .params_bytes = sizeof(onnxd_pool_params), .parse = parse_max_pool,                        \
+        .infer = onnxd_pool_infer, .compute = compute_max_pool                                     \
     }
 
 #define AVERAGE_POOL(first, last, set)                                                             \
     {                                                                                              \
-        ONE_TO_ONE("AveragePool", first, last, set, infer_pool, compute_average_pool),             \
+        ONE_TO_ONE("AveragePool", first, last, set, onnxd_pool_infer, compute_average_pool),       \
             .params_bytes = sizeof(onnxd_pool_params), .parse = parse_average_pool                 \
     }
 
@@ -354,12 +367,13 @@ const onnxd_op_def onnxd_op_pool[] = {
     AVERAGE_POOL(11, 18, ONNXD_SET_FLOATS_1),
     AVERAGE_POOL(19, 21, ONNXD_SET_FLOATS_1),
     AVERAGE_POOL(22, ONNXD_OPSET_MAX, ONNXD_SET_FLOATS),
-    {ONE_TO_ONE("GlobalAveragePool", 1, 21, ONNXD_SET_FLOATS_1, infer_global,
+    {ONE_TO_ONE("GlobalAveragePool", 1, 21, ONNXD_SET_FLOATS_1, onnxd_global_pool_infer,
                 compute_global_average)},
-    {ONE_TO_ONE("GlobalAveragePool", 22, ONNXD_OPSET_MAX, ONNXD_SET_FLOATS, infer_global,
+    {ONE_TO_ONE("GlobalAveragePool", 22, ONNXD_OPSET_MAX, ONNXD_SET_FLOATS, onnxd_global_pool_infer,
                 compute_global_average)},
-    {ONE_TO_ONE("GlobalMaxPool", 1, 21, ONNXD_SET_FLOATS_1, infer_global, compute_global_maximum)},
-    {ONE_TO_ONE("GlobalMaxPool", 22, ONNXD_OPSET_MAX, ONNXD_SET_FLOATS, infer_global,
+    {ONE_TO_ONE("GlobalMaxPool", 1, 21, ONNXD_SET_FLOATS_1, onnxd_global_pool_infer,
+                compute_global_maximum)},
+    {ONE_TO_ONE("GlobalMaxPool", 22, ONNXD_OPSET_MAX, ONNXD_SET_FLOATS, onnxd_global_pool_infer,
                 compute_global_maximum)},
     {.op_type = NULL},
 };

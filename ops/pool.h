@@ -1,0 +1,20 @@
+/*
+ * What the pools share: attributes, shape rules and sums of windows.
+ */
+#ifndef ONNXD_OPS_POOL_H
+#define ONNXD_OPS_POOL_H
+
+#include "graph/op.h"
+#include "ops/nn.h"
+
+/* The attributes of a pool with windows, of which `names` (NULL-terminated) are allowed. */
+ONNXD_NODISCARD onnxd_status *onnxd_pool_parse(const onnxd_node *node, const char *const *names,
+                                               onnxd_pool_params *params);
+/* `infer` of pools whose params begin with onnxd_pool_params, and of pools over everything. */
+ONNXD_NODISCARD onnxd_status *onnxd_pool_infer(onnxd_infer *context);
+ONNXD_NODISCARD onnxd_status *onnxd_global_pool_infer(onnxd_infer *context);
+
+/* The sum of each window of one plane; padding adds nothing. */
+void onnxd_pool_sum(const onnxd_window_geometry *geometry, const double *in, double *out);
+
+#endif
