@@ -55,3 +55,49 @@ void onnxd_real_narrow(onnxd_dtype dtype, const float *values, size_t count, voi
             bits[i] = onnxd_float_to_bfloat16(values[i]);
     }
 }
+
+#define COPY(to, to_at, to_type, from, from_at, from_type, convert)                                \
+    do {                                                                                           \
+        for (size_t i = 0; i < count; i++)                                                         \
+            ((to_type *)(to))[(to_at) + i] =                                                       \
+                (to_type)convert(((const from_type *)(from))[(from_at) + i]);                      \
+        return;                                                                                    \
+    } while (0)
+
+#define ROW_FUNCTIONS(T, narrow_to_float16, narrow_to_bfloat16)                                    \
+    void onnxd_real_read_##T(onnxd_dtype dtype, const void *data, size_t first, size_t count,      \
+                             T *out)                                                               \
+    {                                                                                              \
+        switch (dtype) {                                                                           \
+        case ONNXD_FLOAT:                                                                          \
+            COPY(out, 0, T, data, first, float, );                                                 \
+        case ONNXD_DOUBLE:                                                                         \
+            COPY(out, 0, T, data, first, double, );                                                \
+        case ONNXD_FLOAT16:                                                                        \
+            COPY(out, 0, T, data, first, uint16_t, onnxd_float16_to_float);                        \
+        default:                                                                                   \
+            COPY(out, 0, T, data, first, uint16_t, onnxd_bfloat16_to_float);                       \
+        }                                                                                          \
+    }                                                                                              \
+    void onnxd_real_write_##T(onnxd_dtype dtype, const T *values, size_t count, void *out_data,    \
+                              size_t first)                                                        \
+    {                                                                                              \
+        switch (dtype) {                                                                           \
+        case ONNXD_FLOAT:                                                                          \
+            COPY(out_data, first, float, values, 0, T, );                                          \
+        case ONNXD_DOUBLE:                                                                         \
+            COPY(out_data, first, double, values, 0, T, );                                         \
+        case ONNXD_FLOAT16:                                                                        \
+            COPY(out_data, first, uint16_t, values, 0, T, narrow_to_float16);                      \
+        default:                                                                                   \
+            COPY(out_data, first, uint16_t, values, 0, T, narrow_to_bfloat16);                     \
+        }                                                                                          \
+    }
+
+static uint16_t double_to_bfloat16(double value)
+{
+    return onnxd_float_to_bfloat16((float)value);
+}
+
+ROW_FUNCTIONS(float, onnxd_float_to_float16, onnxd_float_to_bfloat16)
+ROW_FUNCTIONS(double, onnxd_double_to_float16, double_to_bfloat16)
