@@ -4,19 +4,32 @@
 
 #include "ops/convert.h"
 #include "ops/ops.h"
+#include "ops/real.h"
 #include "ops/support.h"
 #include "ops/types.h"
 
 enum { START, LIMIT, DELTA, INPUT_COUNT };
 
+/* Since opset 27; NULL before. */
+typedef struct range_params {
+    bool is_in_double; /* float16 and bfloat16 are computed in double, else in float */
+} range_params;
+
 static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *arena, void *params)
 {
-    (void)opset, (void)arena, (void)params;
+    (void)opset, (void)arena;
     static const char *const names[] = {"stash_type", NULL};
-    /* In what float16 and bfloat16 are computed: always float here. */
-    int64_t unused = 1;
+    range_params *p = params;
+    int64_t stash = ONNXD_FLOAT;
     ONNXD_TRY(onnxd_attributes_allow(node, names));
-    return onnxd_attribute_int(node, "stash_type", ONNXD_FLOAT, ONNXD_FLOAT, &unused);
+    ONNXD_TRY(onnxd_attribute_int(node, "stash_type", 0, INT32_MAX, &stash));
+    if (stash != ONNXD_FLOAT && stash != ONNXD_DOUBLE)
+        return onnxd_op_error(node,
+                              "attribute 'stash_type' is %" PRId64 ", must be 1 (float) or 11 "
+                              "(double)",
+                              stash);
+    p->is_in_double = stash == ONNXD_DOUBLE;
+    return NULL;
 }
 
 static onnxd_status *load(const onnxd_node *node, const onnxd_tensor_view *views,
@@ -101,6 +114,18 @@ static void fill_integers(onnxd_dtype dtype, void *out, size_t count, const onnx
     }
 }
 
+static void fill_in_double(onnxd_dtype dtype, void *out, size_t count, const onnxd_wide *v)
+{
+    static const onnxd_rounding unused = {.saturates = true};
+    onnxd_wide chunk[ONNXD_WIDE_CHUNK];
+    for (size_t first = 0; first < count; first += ONNXD_WIDE_CHUNK) {
+        size_t rest = count - first, run = rest < ONNXD_WIDE_CHUNK ? rest : ONNXD_WIDE_CHUNK;
+        for (size_t i = 0; i < run; i++)
+            chunk[i].f = v[START].f + (double)(first + i) * v[DELTA].f;
+        onnxd_wide_store(dtype, ONNXD_WIDE_FLOAT, chunk, run, &unused, out, first);
+    }
+}
+
 static onnxd_status *compute(const onnxd_compute *compute)
 {
     const onnxd_tensor_view *output = &compute->outputs[0];
@@ -111,6 +136,11 @@ static onnxd_status *compute(const onnxd_compute *compute)
     ONNXD_TRY(onnxd_op_check_output(compute, 0, &shape));
     size_t count = (size_t)shape.dims[0];
     void *out = onnxd_tensor_view_data(output);
+    const range_params *p = compute->params;
+    if (p != NULL && p->is_in_double && onnxd_real_is_half(output->dtype)) {
+        fill_in_double(output->dtype, out, count, v);
+        return NULL;
+    }
 #define FILL(op, id, T, C, LOAD, STORE)                                                            \
     case ONNXD_##id:                                                                               \
         fill_##id(out, count, (C)v[START].f, (C)v[DELTA].f);                                       \
@@ -124,20 +154,21 @@ static onnxd_status *compute(const onnxd_compute *compute)
     return NULL;
 }
 
-#define ROW(first, last, set, parse_function)                                                      \
+#define ROW(first, last, set, parse_function, size)                                                \
     {                                                                                              \
         .op_type = "Range", .domain = "", .since = first, .until = last, .min_inputs = 3,          \
         .max_inputs = 3, .min_outputs = 1, .max_outputs = 1,                                       \
         .inputs = {{.types = set, .type_variable = 1},                                             \
                    {.types = set, .type_variable = 1},                                             \
                    {.types = set, .type_variable = 1}},                                            \
-        .outputs = {{.types = set, .type_variable = 1}}, .parse = parse_function, .infer = infer,  \
-        .compute = compute, .shape_inputs = 1u << START | 1u << LIMIT | 1u << DELTA                \
+        .outputs = {{.types = set, .type_variable = 1}}, .parse = parse_function,                  \
+        .params_bytes = size, .infer = infer, .compute = compute,                                  \
+        .shape_inputs = 1u << START | 1u << LIMIT | 1u << DELTA                                    \
     }
 #define TYPES (ONNXD_SET(FLOAT) | ONNXD_SET(DOUBLE) | ONNXD_SET(INT16) | ONNXD_SET_INDEX)
 
 const onnxd_op_def onnxd_op_range[] = {
-    ROW(11, 26, TYPES, NULL),
-    ROW(27, ONNXD_OPSET_MAX, TYPES | ONNXD_SET_FLOATS, parse),
+    ROW(11, 26, TYPES, NULL, 0),
+    ROW(27, ONNXD_OPSET_MAX, TYPES | ONNXD_SET_FLOATS, parse, sizeof(range_params)),
     {.op_type = NULL},
 };

@@ -1,11 +1,12 @@
 /*
- * Col2Im: columns of blocks put back into an image, where blocks that overlap add up. An image is
- * summed whole before it is rounded to its type.
+ * Col2Im: columns of blocks put back into an image, where blocks that overlap add up (strings by
+ * joining). An image is summed whole before it is rounded to its type.
  */
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/size_math.h"
+#include "ops/index/combine.h"
 #include "ops/ops.h"
 #include "ops/support.h"
 #include "ops/types.h"
@@ -196,7 +197,8 @@ typedef struct line_kernel {
 EACH(KERNEL)
 
 #define ENTRY(op, id, T, C, LOAD, STORE) [ONNXD_##id] = {sizeof(C), add_##id, store_##id},
-static const line_kernel kernels[ONNXD_DTYPE_COUNT] = {EACH(ENTRY)};
+static const line_kernel kernels[ONNXD_DTYPE_COUNT] = {
+    EACH(ENTRY)[ONNXD_STRING] = {.total_bytes = sizeof(onnxd_string)}};
 
 /* Pixels of one image of the output. */
 static bool count_pixels(const onnxd_shape *output, size_t *out_pixels)
@@ -217,6 +219,7 @@ static size_t workspace_bytes(const onnxd_compute *compute)
 }
 
 typedef struct col2im_call {
+    const onnxd_compute *compute;
     const col2im_plan *plan;
     const line_kernel *kernel;
     size_t width; /* bytes of an element */
@@ -239,9 +242,18 @@ static bool find_line(const col2im_plan *plan, const int64_t *block, const int64
     return true;
 }
 
+static onnxd_status *join(const col2im_call *c, int64_t first, int64_t stride,
+                          const onnxd_string *in, int64_t count)
+{
+    onnxd_string *totals = c->totals;
+    for (int64_t i = 0; i < count; i++)
+        ONNXD_TRY(onnxd_join_strings(c->compute, &totals[first + i * stride], &in[i]));
+    return NULL;
+}
+
 /* What one position in a row of blocks, `offset` along the last axis, adds to the line that begins
  * at `pixel`. */
-static void add_row(const col2im_call *c, int64_t offset, int64_t pixel, const char *in)
+static onnxd_status *add_row(const col2im_call *c, int64_t offset, int64_t pixel, const void *in)
 {
     const col2im_plan *plan = c->plan;
     int32_t last = plan->rank - 1;
@@ -252,9 +264,13 @@ static void add_row(const col2im_call *c, int64_t offset, int64_t pixel, const c
         plan->image[last] > shift ? (plan->image[last] - shift + stride - 1) / stride : 0;
     if (high > plan->count[last])
         high = plan->count[last];
-    if (low < high)
-        c->kernel->add(c->totals, pixel + low * stride + shift, stride, in + (size_t)low * c->width,
-                       high - low);
+    if (low >= high)
+        return NULL;
+    int64_t first = pixel + low * stride + shift;
+    if (c->kernel->add == NULL)
+        return join(c, first, stride, (const onnxd_string *)in + low, high - low);
+    c->kernel->add(c->totals, first, stride, (const char *)in + (size_t)low * c->width, high - low);
+    return NULL;
 }
 
 /* Steps `index` through extents; false after the last. */
@@ -269,7 +285,7 @@ static bool step(int64_t *index, const int64_t *extents, int32_t rank)
 }
 
 /* Adds up one channel of one image. */
-static void add_image(const col2im_call *c, const char *in)
+static onnxd_status *add_image(const col2im_call *c, const char *in)
 {
     const col2im_plan *plan = c->plan;
     int32_t last = plan->rank - 1;
@@ -280,11 +296,12 @@ static void add_image(const col2im_call *c, const char *in)
             int64_t block[MAX_AXES] = {0}, pixel;
             do {
                 if (find_line(plan, block, offset, &pixel))
-                    add_row(c, offset[last], pixel, in);
+                    ONNXD_TRY(add_row(c, offset[last], pixel, in));
                 in += row_bytes;
             } while (step(block, plan->count, last));
         }
     } while (step(offset, plan->block, last));
+    return NULL;
 }
 
 static onnxd_status *compute(const onnxd_compute *compute)
@@ -304,7 +321,8 @@ static onnxd_status *compute(const onnxd_compute *compute)
     size_t pixels;
     if (!count_pixels(&shape, &pixels))
         return onnxd_op_error(node, "the image is too large");
-    col2im_call call = {.plan = &plan,
+    col2im_call call = {.compute = compute,
+                        .plan = &plan,
                         .kernel = &kernels[columns->dtype],
                         .width = onnxd_dtype_size(columns->dtype),
                         .totals = compute->workspace};
@@ -314,14 +332,14 @@ static onnxd_status *compute(const onnxd_compute *compute)
     size_t in_bytes = (size_t)plan.block_elements * (size_t)plan.block_count * call.width;
     for (size_t i = 0; i < images; i++, in += in_bytes, out += pixels * call.width) {
         memset(call.totals, 0, pixels * call.kernel->total_bytes);
-        add_image(&call, in);
-        call.kernel->store(call.totals, out, (int64_t)pixels);
+        ONNXD_TRY(add_image(&call, in));
+        if (call.kernel->store != NULL)
+            call.kernel->store(call.totals, out, (int64_t)pixels);
+        else
+            memcpy(out, call.totals, pixels * call.width);
     }
     return NULL;
 }
-
-/* ONNX lists strings too, which nothing adds up. */
-#define TYPES (ONNXD_SET_ANY_13 & ~ONNXD_SET(STRING))
 
 const onnxd_op_def onnxd_op_col2im[] = {
     {.op_type = "Col2Im",
@@ -332,10 +350,10 @@ const onnxd_op_def onnxd_op_col2im[] = {
      .max_inputs = 3,
      .min_outputs = 1,
      .max_outputs = 1,
-     .inputs = {{.types = TYPES, .type_variable = 1},
+     .inputs = {{.types = ONNXD_SET_ANY_13, .type_variable = 1},
                 {.types = ONNXD_SET(INT64)},
                 {.types = ONNXD_SET(INT64)}},
-     .outputs = {{.types = TYPES, .type_variable = 1}},
+     .outputs = {{.types = ONNXD_SET_ANY_13, .type_variable = 1}},
      .params_bytes = sizeof(col2im_params),
      .parse = parse,
      .infer = infer,

@@ -127,27 +127,33 @@ static int compare_strings(const onnxd_string *a, const onnxd_string *b)
     return order != 0 ? order : (a->size > b->size) - (a->size < b->size);
 }
 
+onnxd_status *onnxd_join_strings(const onnxd_compute *compute, onnxd_string *inout,
+                                 const onnxd_string *more)
+{
+    size_t size;
+    char *text = NULL;
+    if (more->size == 0)
+        return NULL;
+    if (onnxd_size_add(inout->size, more->size, &size))
+        text = onnxd_arena_alloc(&compute->strings->arena, size);
+    if (text == NULL)
+        return onnxd_op_error_code(ONNXD_RESOURCE_EXHAUSTED, compute->node,
+                                   "the strings of the output need too much memory");
+    if (inout->size != 0)
+        memcpy(text, inout->data, inout->size);
+    memcpy(text + inout->size, more->data, more->size);
+    *inout = (onnxd_string){.data = text, .size = size};
+    return NULL;
+}
+
 static onnxd_status *combine_string(const onnxd_combiner *c, onnxd_string *out,
                                     const onnxd_string *update)
 {
-    size_t size;
-    if (c->reduction == ONNXD_REDUCTION_MAX || c->reduction == ONNXD_REDUCTION_MIN) {
-        int order = compare_strings(out, update);
-        if (c->reduction == ONNXD_REDUCTION_MAX ? order < 0 : order > 0)
-            *out = *update;
-        return NULL;
-    }
-    char *text = NULL;
-    if (onnxd_size_add(out->size, update->size, &size))
-        text = onnxd_arena_alloc(&c->compute->strings->arena, size);
-    if (text == NULL)
-        return onnxd_op_error_code(ONNXD_RESOURCE_EXHAUSTED, c->compute->node,
-                                   "the strings of the output need too much memory");
-    if (out->size != 0)
-        memcpy(text, out->data, out->size);
-    if (update->size != 0)
-        memcpy(text + out->size, update->data, update->size);
-    *out = (onnxd_string){.data = text, .size = size};
+    if (c->reduction == ONNXD_REDUCTION_ADD)
+        return onnxd_join_strings(c->compute, out, update);
+    int order = compare_strings(out, update);
+    if (c->reduction == ONNXD_REDUCTION_MAX ? order < 0 : order > 0)
+        *out = *update;
     return NULL;
 }
 

@@ -43,4 +43,9 @@ ONNXD_NODISCARD onnxd_status *onnxd_combine_at(const onnxd_combiner *combiner,
 ONNXD_NODISCARD onnxd_status *onnxd_combine_run(const onnxd_combiner *combiner, int64_t offset,
                                                 size_t first, size_t count);
 
+/* Appends `more` to *inout. Errors: RESOURCE_EXHAUSTED when the run's strings need too much memory.
+ */
+ONNXD_NODISCARD onnxd_status *onnxd_join_strings(const onnxd_compute *compute, onnxd_string *inout,
+                                                 const onnxd_string *more);
+
 #endif

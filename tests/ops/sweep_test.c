@@ -12,7 +12,7 @@
 #include "tests/ops/run_env.h"
 
 #define ROUNDS 60
-#define MAX_INPUTS 6
+#define MAX_INPUTS ONNXD_OP_MAX_FORMALS
 #define MAX_ATTRIBUTES 3
 #define MAX_COUNT 128 /* elements of an input with values */
 
