@@ -1,3 +1,4 @@
+#define ONNXD_OPS_SUPPORT_IMPLEMENTATION
 #include "ops/support.h"
 
 #include <inttypes.h>

@@ -87,4 +87,23 @@ ONNXD_NODISCARD onnxd_status *onnxd_op_compute_copy(const onnxd_compute *compute
 ONNXD_NODISCARD onnxd_status *onnxd_op_check_output(const onnxd_compute *compute, uint32_t index,
                                                     const onnxd_shape *shape);
 
+/* As with onnxd_error() in base/status.h: the analyser would follow paths on which making an error
+ * yields success. */
+#if defined(__clang_analyzer__) && !defined(ONNXD_OPS_SUPPORT_IMPLEMENTATION)
+#define onnxd_op_error(...)                                                                        \
+    ({                                                                                             \
+        onnxd_status *onnxd_op_made = (onnxd_op_error)(__VA_ARGS__);                               \
+        if (onnxd_op_made == NULL)                                                                 \
+            __builtin_unreachable();                                                               \
+        onnxd_op_made;                                                                             \
+    })
+#define onnxd_op_error_code(...)                                                                   \
+    ({                                                                                             \
+        onnxd_status *onnxd_op_coded = (onnxd_op_error_code)(__VA_ARGS__);                         \
+        if (onnxd_op_coded == NULL)                                                                \
+            __builtin_unreachable();                                                               \
+        onnxd_op_coded;                                                                            \
+    })
+#endif
+
 #endif

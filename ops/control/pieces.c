@@ -204,10 +204,9 @@ static onnxd_status *resize(onnxd_stack *stack, onnxd_dtype dtype, size_t capaci
     onnxd_shape shape = onnxd_control_with_axis(&stack->shape, stack->axis, (int64_t)capacity);
     ONNXD_TRY(stack->is_fixed ? onnxd_pieces_zeros(stack->env, dtype, &shape, &room)
                               : onnxd_pieces_allocate(stack->env, dtype, &shape, &room));
-    if (stack->room != NULL && stack->room->count != 0) {
-        size_t each = stack->room->count / stack->capacity;
+    size_t each;
+    if (stack->room != NULL && onnxd_shape_count(&stack->shape, &each) && each != 0)
         copy_elements(dtype, room->data, 0, stack->room->data, 0, each * stack->count);
-    }
     onnxd_tensor_release(stack->room);
     stack->room = room;
     stack->capacity = capacity;
