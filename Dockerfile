@@ -10,7 +10,7 @@ FROM debian:12 AS build
 RUN apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
         build-essential cmake ninja-build pkg-config libuv1-dev node-llhttp libcjson-dev \
-        libdnnl-dev libprotobuf-c-dev protobuf-c-compiler libsystemd-dev libcriterion-dev python3 \
+        libdnnl-dev libprotobuf-c-dev protobuf-c-compiler libsystemd-dev libre2-dev libcriterion-dev python3 \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /source
 COPY . .
@@ -21,7 +21,7 @@ RUN cmake --preset release \
 FROM debian:12-slim
 RUN apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
-        libuv1 libcjson1 libdnnl2 libprotobuf-c1 libsystemd0 libgomp1 \
+        libuv1 libcjson1 libdnnl2 libprotobuf-c1 libsystemd0 libre2-9 libgomp1 \
     && rm -rf /var/lib/apt/lists/* \
     && mkdir /models
 COPY --from=build /usr/bin/onnxd /usr/bin/onnxd

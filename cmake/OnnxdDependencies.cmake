@@ -14,6 +14,7 @@ onnxd_pkg(cjson libcjson)
 onnxd_pkg(protobuf_c libprotobuf-c)
 onnxd_pkg(systemd libsystemd)
 onnxd_pkg(criterion criterion)
+onnxd_pkg(re2 re2)
 
 # oneDNN 2.6 or 3.x. ONNXD_DNNL_ROOT points at another installation than the system's.
 set(ONNXD_DNNL_ROOT "" CACHE PATH "prefix of a oneDNN installation; empty for the system's")

@@ -5,7 +5,7 @@ set -euo pipefail
 build_packages=(
     build-essential cmake ninja-build pkg-config curl ca-certificates
     libuv1-dev node-llhttp libcjson-dev libdnnl-dev libprotobuf-c-dev protobuf-c-compiler
-    libsystemd-dev libcriterion-dev python3
+    libsystemd-dev libre2-dev libcriterion-dev python3
 )
 test_packages=(
     clang clang-tidy clang-format libclang-rt-dev libomp-dev python3-venv
