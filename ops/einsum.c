@@ -54,33 +54,34 @@ typedef struct extents {
     int64_t dims[ONNXD_EINSUM_LABELS];
 } extents;
 
-static onnxd_status *merge_extent(const onnxd_node *node, extents *e, uint32_t input, uint8_t label,
-                                  int64_t dim)
+static onnxd_status *merge_extent(const onnxd_infer *infer, extents *e, uint32_t input,
+                                  uint8_t label, int64_t dim)
 {
     int64_t before = e->dims[label];
     if (!e->is_known[label])
         e->dims[label] = dim;
     else if (!onnxd_broadcast_dim(before, dim, &e->dims[label]))
-        return onnxd_op_error(node,
+        return onnxd_op_error(infer->node,
                               "dimension '%c' of input %" PRIu32 " is %" PRId64
                               ", of an input before it %" PRId64,
-                              onnxd_einsum_letter(label), input, dim, before);
+                              onnxd_einsum_letter(infer->params, label), input, dim, before);
     e->is_known[label] = true;
     return NULL;
 }
 
 /* A letter that an operand repeats stands for a diagonal: its extents agree. */
-static onnxd_status *check_diagonals(const onnxd_node *node, uint32_t input, const uint8_t *labels,
-                                     const onnxd_shape *shape)
+static onnxd_status *check_diagonals(const onnxd_infer *infer, uint32_t input,
+                                     const uint8_t *labels, const onnxd_shape *shape)
 {
     for (int32_t i = 0; i < shape->rank; i++)
         for (int32_t k = 0; k < i; k++)
             if (labels[i] == labels[k] && onnxd_dim_is_static(shape->dims[i]) &&
                 onnxd_dim_is_static(shape->dims[k]) && shape->dims[i] != shape->dims[k])
-                return onnxd_op_error(
-                    node,
-                    "input %" PRIu32 " has extents %" PRId64 " and %" PRId64 " for the letter '%c'",
-                    input, shape->dims[k], shape->dims[i], onnxd_einsum_letter(labels[i]));
+                return onnxd_op_error(infer->node,
+                                      "input %" PRIu32 " has extents %" PRId64 " and %" PRId64
+                                      " for the letter '%c'",
+                                      input, shape->dims[k], shape->dims[i],
+                                      onnxd_einsum_letter(infer->params, labels[i]));
     return NULL;
 }
 
@@ -94,9 +95,9 @@ static onnxd_status *merge_extents(const onnxd_infer *infer, int32_t ellipsis_ra
         /* Of an input of unknown rank the ellipsis may be too long for a tensor. */
         int32_t count = onnxd_einsum_labels(term, ellipsis_rank < 0 ? 0 : ellipsis_rank, labels);
         if (shape->rank >= 0)
-            ONNXD_TRY(check_diagonals(infer->node, i, labels, shape));
+            ONNXD_TRY(check_diagonals(infer, i, labels, shape));
         for (int32_t k = 0; k < count && k < ONNXD_MAX_RANK; k++)
-            ONNXD_TRY(merge_extent(infer->node, e, i, labels[k],
+            ONNXD_TRY(merge_extent(infer, e, i, labels[k],
                                    shape->rank >= 0 ? shape->dims[k] : ONNXD_DIM_UNKNOWN));
     }
     return NULL;

@@ -5,21 +5,23 @@
 #include "graph/attributes.h"
 #include "ops/support.h"
 
-static bool label_of(char letter, uint8_t *out_label)
+/* While parsing, a letter is its rank in ASCII. */
+#define ALPHABET 52
+
+static bool rank_of(char letter, uint8_t *out_rank)
 {
     if (letter >= 'A' && letter <= 'Z')
-        *out_label = (uint8_t)(ONNXD_MAX_RANK + (letter - 'A'));
+        *out_rank = (uint8_t)(letter - 'A');
     else if (letter >= 'a' && letter <= 'z')
-        *out_label = (uint8_t)(ONNXD_MAX_RANK + 26 + (letter - 'a'));
+        *out_rank = (uint8_t)(26 + (letter - 'a'));
     else
         return false;
     return true;
 }
 
-char onnxd_einsum_letter(uint8_t label)
+static char letter_of(uint8_t rank)
 {
-    int letter = label - ONNXD_MAX_RANK;
-    return (char)(letter < 0 ? '.' : letter < 26 ? 'A' + letter : 'a' + letter - 26);
+    return (char)(rank < 26 ? 'A' + rank : 'a' + rank - 26);
 }
 
 /* What is left of the text. */
@@ -48,15 +50,15 @@ static onnxd_status *parse_term(const onnxd_node *node, cursor *c, onnxd_einsum_
 {
     onnxd_einsum_term term = {.count = 0};
     for (;;) {
-        uint8_t label;
+        uint8_t rank;
         skip_spaces(c);
-        if (c->at < c->end && label_of(*c->at, &label)) {
+        if (c->at < c->end && rank_of(*c->at, &rank)) {
             if (term.count == ONNXD_MAX_RANK)
                 return onnxd_op_error(node,
                                       "a term of the equation has more than %d letters, which no "
                                       "tensor has dimensions for",
                                       ONNXD_MAX_RANK);
-            term.letters[term.count++] = label;
+            term.letters[term.count++] = rank;
             c->at++;
         } else if (accept(c, "...")) {
             if (term.has_ellipsis)
@@ -73,7 +75,7 @@ static onnxd_status *parse_term(const onnxd_node *node, cursor *c, onnxd_einsum_
 /* The ellipsis, then every letter that occurs once in all terms, sorted. */
 static onnxd_status *make_implicit_output(const onnxd_node *node, onnxd_einsum_equation *equation)
 {
-    uint32_t uses[ONNXD_EINSUM_LABELS] = {0};
+    uint32_t uses[ALPHABET] = {0};
     onnxd_einsum_term *output = &equation->output;
     *output = (onnxd_einsum_term){.count = 0};
     for (uint32_t t = 0; t < equation->term_count; t++) {
@@ -82,31 +84,61 @@ static onnxd_status *make_implicit_output(const onnxd_node *node, onnxd_einsum_e
         for (uint8_t i = 0; i < term->count; i++)
             uses[term->letters[i]]++;
     }
-    for (uint8_t label = 0; label < ONNXD_EINSUM_LABELS; label++) {
-        if (uses[label] != 1)
+    for (uint8_t rank = 0; rank < ALPHABET; rank++) {
+        if (uses[rank] != 1)
             continue;
         if (output->count == ONNXD_MAX_RANK)
             return onnxd_op_error(node, "the equation makes an output of more than %d dimensions",
                                   ONNXD_MAX_RANK);
-        output->letters[output->count++] = label;
+        output->letters[output->count++] = rank;
     }
     return NULL;
 }
 
 static onnxd_status *check_output(const onnxd_node *node, const onnxd_einsum_equation *equation)
 {
-    bool is_known[ONNXD_EINSUM_LABELS] = {false}, is_used[ONNXD_EINSUM_LABELS] = {false};
+    bool is_known[ALPHABET] = {false}, is_used[ALPHABET] = {false};
     for (uint32_t t = 0; t < equation->term_count; t++)
         for (uint8_t i = 0; i < equation->terms[t].count; i++)
             is_known[equation->terms[t].letters[i]] = true;
     for (uint8_t i = 0; i < equation->output.count; i++) {
-        uint8_t label = equation->output.letters[i];
-        if (!is_known[label] || is_used[label])
+        uint8_t rank = equation->output.letters[i];
+        if (!is_known[rank] || is_used[rank])
             return onnxd_op_error(node, "the output of the equation names '%c', which %s",
-                                  onnxd_einsum_letter(label),
-                                  is_used[label] ? "it names already" : "no input has");
-        is_used[label] = true;
+                                  letter_of(rank),
+                                  is_used[rank] ? "it names already" : "no input has");
+        is_used[rank] = true;
     }
+    return NULL;
+}
+
+static void relabel(onnxd_einsum_term *term, const uint8_t *labels)
+{
+    for (uint8_t i = 0; i < term->count; i++)
+        term->letters[i] = labels[term->letters[i]];
+}
+
+/* From ranks to labels. */
+static onnxd_status *number_letters(const onnxd_node *node, onnxd_einsum_equation *equation)
+{
+    bool is_used[ALPHABET] = {false};
+    uint8_t labels[ALPHABET] = {0}, count = 0;
+    for (uint32_t t = 0; t < equation->term_count; t++)
+        for (uint8_t i = 0; i < equation->terms[t].count; i++)
+            is_used[equation->terms[t].letters[i]] = true;
+    for (uint8_t rank = 0; rank < ALPHABET; rank++) {
+        if (!is_used[rank])
+            continue;
+        if (count == ONNXD_EINSUM_MAX_LETTERS)
+            return onnxd_op_error(node,
+                                  "the equation has more than %d letters, which is not supported",
+                                  ONNXD_EINSUM_MAX_LETTERS);
+        equation->letters[count] = letter_of(rank);
+        labels[rank] = (uint8_t)(ONNXD_MAX_RANK + count++);
+    }
+    for (uint32_t t = 0; t < equation->term_count; t++)
+        relabel(&equation->terms[t], labels);
+    relabel(&equation->output, labels);
     return NULL;
 }
 
@@ -144,7 +176,8 @@ onnxd_status *onnxd_einsum_parse(const onnxd_node *node, onnxd_arena *arena,
     if (c.at != c.end)
         return onnxd_op_error(node, "the equation has a character at offset %zu that it may not",
                               (size_t)(c.at - text.data));
-    return check_output(node, equation);
+    ONNXD_TRY(check_output(node, equation));
+    return number_letters(node, equation);
 }
 
 int32_t onnxd_einsum_labels(const onnxd_einsum_term *term, int32_t ellipsis_rank, uint8_t *labels)

@@ -57,7 +57,8 @@ static double hamming(double phase)
 
 static double blackman(double phase)
 {
-    return 0.42 - 0.5 * cos(2 * PI * phase) + 0.08 * cos(4 * PI * phase);
+    /* In this order the middle is 1, not a little less, which integers would cut to 0. */
+    return -0.5 * cos(2 * PI * phase) + 0.08 * cos(4 * PI * phase) + 0.42;
 }
 
 static onnxd_status *run(const onnxd_compute *compute, window_function function)

@@ -202,10 +202,14 @@ typedef struct call_state {
     onnxd_attribute attributes[MAX_VALUES];
 } call_state;
 
-/* "Split:3": operator and number of outputs. */
+/* "Split:3": operator and number of outputs; "ai.onnx.ml/Scaler" names the domain too. */
 static void read_name(call_state *c, const char *text)
 {
     reader r = {text, &c->graph->arena};
+    if (strchr(text, '/') != NULL) {
+        c->node.domain = read_text(&r, "/").data;
+        (void)take(&r, '/');
+    }
     c->node.op_type = read_text(&r, ":").data;
     c->node.output_count = take(&r, ':') ? (uint32_t)strtoul(r.at, NULL, 10) : 1;
     for (uint32_t i = 0; i < c->node.output_count; i++)

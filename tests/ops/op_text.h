@@ -15,7 +15,9 @@
 #include <stdint.h>
 
 typedef struct op_text {
-    const char *op_type; /* with the number of outputs where that is not 1: "Split:3" */
+    /* With the number of outputs where that is not 1: "Split:3". With the domain where that is not
+     * ai.onnx: "ai.onnx.ml/Scaler". */
+    const char *op_type;
     int64_t opset;
     const char *attributes, *inputs;
     const char *expected; /* a result that begins with "error: " needs only contain the rest */
