@@ -1,101 +1,167 @@
-/* Dropout for inference: the output is the input, the mask (where asked for) is all true. A node
- * that would really drop elements is refused. */
+/* Dropout. In inference the output is the input and the mask (where asked for) all true; in
+ * training, which is an input since opset 12, elements are dropped at random and the others scaled,
+ * so that their sum stays what it was on average. */
 #include <string.h>
 
+#include "ops/convert.h"
 #include "ops/move.h"
 #include "ops/ops.h"
+#include "ops/random/generator.h"
 #include "ops/support.h"
 #include "ops/types.h"
 
+enum { DATA, RATIO, TRAINING };
+
+typedef struct dropout_params {
+    onnxd_seed seed;
+} dropout_params;
+
 static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *arena, void *params)
 {
-    (void)arena, (void)params;
+    (void)arena;
     static const char *const names_1[] = {"is_test", "ratio", "consumed_inputs", NULL};
     static const char *const names_7[] = {"ratio", NULL};
     static const char *const names_12[] = {"seed", NULL};
     ONNXD_TRY(onnxd_attributes_allow(node, opset < 7 ? names_1 : opset < 12 ? names_7 : names_12));
     /* Before opset 7 the default of is_test was 0, which asks for training; a model in a server is
      * always meant for inference, and other runtimes read it so. */
-    int64_t unused = 0;
+    int64_t is_test = 0, seed = 0;
     float ratio = 0;
-    ONNXD_TRY(onnxd_attribute_int(node, "is_test", INT64_MIN, INT64_MAX, &unused));
-    ONNXD_TRY(onnxd_attribute_int(node, "seed", INT64_MIN, INT64_MAX, &unused));
+    dropout_params *p = params;
+    ONNXD_TRY(onnxd_attribute_int(node, "is_test", INT64_MIN, INT64_MAX, &is_test));
+    ONNXD_TRY(onnxd_attribute_int(node, "seed", INT64_MIN, INT64_MAX, &seed));
+    p->seed =
+        (onnxd_seed){.is_given = onnxd_node_attribute(node, "seed") != NULL, .value = (float)seed};
     return onnxd_attribute_float(node, "ratio", &ratio);
 }
 
-/* Training mode drops nothing at ratio 0. `ratio` and `mode` are NULL where absent. */
-static onnxd_status *refuse_training(const onnxd_node *node, const onnxd_tensor_view *ratio,
-                                     const onnxd_tensor_view *mode)
+/* The probability with which elements are dropped: 0 in inference. `ratio` and `training` are NULL
+ * where absent. */
+static onnxd_status *find_ratio(const onnxd_node *node, const onnxd_tensor_view *ratio,
+                                const onnxd_tensor_view *training, double *out_ratio)
 {
-    if (onnxd_tensor_view_count(mode) != 1)
+    onnxd_wide value = {.f = 0.5};
+    *out_ratio = 0;
+    if (training == NULL)
+        return NULL;
+    if (onnxd_tensor_view_count(training) != 1)
         return onnxd_op_error(node, "input 2 must have one element");
-    if (*(const uint8_t *)onnxd_tensor_view_data(mode) == 0)
+    if (*(const uint8_t *)onnxd_tensor_view_data(training) == 0)
         return NULL;
-    static const uint64_t zero = 0;
-    if (ratio != NULL && onnxd_tensor_view_count(ratio) == 1 &&
-        memcmp(onnxd_tensor_view_data(ratio), &zero, onnxd_dtype_size(ratio->dtype)) == 0)
-        return NULL;
-    return onnxd_op_error_code(ONNXD_UNIMPLEMENTED, node,
-                               "training mode is not supported unless the ratio is 0");
+    if (ratio != NULL && onnxd_tensor_view_count(ratio) != 1)
+        return onnxd_op_error(node, "input 1 must have one element");
+    if (ratio != NULL)
+        onnxd_wide_load(ratio->dtype, onnxd_tensor_view_data(ratio), 0, 1, &value);
+    if (!(value.f >= 0 && value.f < 1))
+        return onnxd_op_error(node, "input 1, the ratio, is %g, must be at least 0 and below 1",
+                              value.f);
+    *out_ratio = value.f;
+    return NULL;
 }
 
 static onnxd_status *infer(onnxd_infer *infer)
 {
-    infer->outputs[0] = infer->inputs[0];
+    infer->outputs[0] = infer->inputs[DATA];
     if (onnxd_op_has_output(infer->node, 1)) {
-        infer->outputs[1] = infer->inputs[0];
+        infer->outputs[1] = infer->inputs[DATA];
         if (infer->opset >= 10)
             infer->outputs[1].dtype = ONNXD_BOOL;
     }
-    onnxd_tensor_view ratio, mode;
-    bool is_ratio_known = onnxd_infer_known(infer, 1, &ratio);
-    if (is_ratio_known == onnxd_op_has_input(infer->node, 1) && onnxd_infer_known(infer, 2, &mode))
-        return refuse_training(infer->node, is_ratio_known ? &ratio : NULL, &mode);
+    onnxd_tensor_view ratio, training;
+    double unused;
+    bool is_ratio_known = onnxd_infer_known(infer, RATIO, &ratio);
+    if (is_ratio_known == onnxd_op_has_input(infer->node, RATIO) &&
+        onnxd_infer_known(infer, TRAINING, &training))
+        return find_ratio(infer->node, is_ratio_known ? &ratio : NULL, &training, &unused);
     return NULL;
+}
+
+/* `mask` is NULL where it is not asked for. */
+static onnxd_status *drop(const onnxd_compute *compute, double ratio, uint8_t *mask)
+{
+    static const onnxd_rounding rounding = {.saturates = true};
+    const dropout_params *p = compute->params;
+    const onnxd_tensor_view *input = &compute->inputs[DATA];
+    const void *from = onnxd_tensor_view_data(input);
+    void *to = onnxd_tensor_view_data(&compute->outputs[0]);
+    size_t count = onnxd_tensor_view_count(input);
+    double scale = 1 / (1 - ratio);
+    onnxd_generator generator;
+    ONNXD_TRY(onnxd_generator_init(&generator, compute->node, &p->seed));
+    for (size_t first = 0; first < count; first += ONNXD_WIDE_CHUNK) {
+        onnxd_wide values[ONNXD_WIDE_CHUNK];
+        double draws[ONNXD_WIDE_CHUNK];
+        size_t part = count - first < ONNXD_WIDE_CHUNK ? count - first : ONNXD_WIDE_CHUNK;
+        onnxd_generator_uniform(&generator, draws, part);
+        onnxd_wide_load(input->dtype, from, first, part, values);
+        for (size_t i = 0; i < part; i++) {
+            bool is_kept = draws[i] >= ratio;
+            values[i].f = is_kept ? values[i].f * scale : 0;
+            if (mask != NULL)
+                mask[first + i] = is_kept;
+        }
+        onnxd_wide_store(input->dtype, ONNXD_WIDE_FLOAT, values, part, &rounding, to, first);
+    }
+    return NULL;
+}
+
+static void fill_mask(const onnxd_tensor_view *mask)
+{
+    static const onnxd_rounding unused = {.saturates = true};
+    static const onnxd_wide one = {.u = 1};
+    uint64_t value = 0;
+    onnxd_wide_store(mask->dtype, ONNXD_WIDE_UNSIGNED, &one, 1, &unused, &value, 0);
+    onnxd_fill(onnxd_tensor_view_data(mask), onnxd_tensor_view_count(mask),
+               onnxd_dtype_size(mask->dtype), &value);
+}
+
+static const onnxd_tensor_view *input_at(const onnxd_compute *compute, uint32_t index)
+{
+    bool is_present =
+        index < compute->input_count && onnxd_tensor_view_is_present(&compute->inputs[index]);
+    return is_present ? &compute->inputs[index] : NULL;
 }
 
 static onnxd_status *compute(const onnxd_compute *compute)
 {
-    static const uint8_t truth = 1;
-    static const float one = 1;
-    static const double one_double = 1;
-    static const uint16_t one_float16 = 0x3c00;
-    const onnxd_tensor_view *inputs = compute->inputs;
-    if (compute->input_count > 2 && onnxd_tensor_view_is_present(&inputs[2]))
-        ONNXD_TRY(refuse_training(compute->node,
-                                  onnxd_tensor_view_is_present(&inputs[1]) ? &inputs[1] : NULL,
-                                  &inputs[2]));
-    ONNXD_TRY(onnxd_op_compute_copy(compute));
-    if (compute->output_count < 2 || !onnxd_tensor_view_is_present(&compute->outputs[1]))
-        return NULL;
-    const onnxd_tensor_view *mask = &compute->outputs[1];
-    const void *value = mask->dtype == ONNXD_FLOAT     ? (const void *)&one
-                        : mask->dtype == ONNXD_DOUBLE  ? (const void *)&one_double
-                        : mask->dtype == ONNXD_FLOAT16 ? (const void *)&one_float16
-                                                       : (const void *)&truth;
-    onnxd_fill(onnxd_tensor_view_data(mask), onnxd_tensor_view_count(mask),
-               onnxd_dtype_size(mask->dtype), value);
-    return NULL;
+    bool has_mask = compute->output_count > 1 && onnxd_tensor_view_is_present(&compute->outputs[1]);
+    double ratio;
+    ONNXD_TRY(
+        find_ratio(compute->node, input_at(compute, RATIO), input_at(compute, TRAINING), &ratio));
+    if (ratio != 0)
+        return drop(compute, ratio, has_mask ? onnxd_tensor_view_data(&compute->outputs[1]) : NULL);
+    if (has_mask)
+        fill_mask(&compute->outputs[1]);
+    return onnxd_op_compute_copy(compute);
 }
 
-#define ROW(first, last, set, ratio_set, mask_set, input_limit, shape_bits)                        \
+#define COMMON(first, last, set, mask_set)                                                         \
+    .op_type = "Dropout", .domain = "", .since = first, .until = last, .min_inputs = 1,            \
+    .min_outputs = 1, .max_outputs = 2,                                                            \
+    .outputs = {{.types = set, .type_variable = 1}, {.types = mask_set, .is_optional = true}},     \
+    .params_bytes = sizeof(dropout_params), .parse = parse, .infer = infer, .compute = compute
+#define INFERENCE_ROW(first, last, set, mask_set)                                                  \
     {                                                                                              \
-        .op_type = "Dropout", .domain = "", .since = first, .until = last, .min_inputs = 1,        \
-        .max_inputs = input_limit, .min_outputs = 1, .max_outputs = 2,                             \
-        .inputs = {{.types = set, .type_variable = 1},                                             \
-                   {.types = ratio_set, .is_optional = true},                                      \
-                   {.types = ONNXD_SET(BOOL), .is_optional = true}},                               \
-        .outputs = {{.types = set, .type_variable = 1}, {.types = mask_set, .is_optional = true}}, \
-        .parse = parse, .infer = infer, .compute = compute, .shape_inputs = shape_bits,            \
-        .is_view = true                                                                            \
+        COMMON(first, last, set, mask_set),                                                        \
+            .max_inputs = 1, .inputs = {{.types = set, .type_variable = 1}}, .is_view = true       \
+    }
+/* What training drops differs from run to run, and is not what went in. */
+#define TRAINING_ROW(first, last, set, ratio_set)                                                  \
+    {                                                                                              \
+        COMMON(first, last, set, ONNXD_SET(BOOL)),                                                 \
+            .max_inputs = 3,                                                                       \
+            .inputs = {{.types = set, .type_variable = 1},                                         \
+                       {.types = ratio_set, .is_optional = true},                                  \
+                       {.types = ONNXD_SET(BOOL), .is_optional = true}},                           \
+            .is_nondeterministic = true                                                            \
     }
 #define FLOATS_22 (ONNXD_SET_FLOATS | ONNXD_SET_FLOAT8)
 
 const onnxd_op_def onnxd_op_dropout[] = {
-    ROW(1, 9, ONNXD_SET_FLOATS_1, ONNXD_SET_FLOATS_1, ONNXD_SET_FLOATS_1, 1, 0),
-    ROW(10, 11, ONNXD_SET_FLOATS_1, ONNXD_SET_FLOATS_1, ONNXD_SET(BOOL), 1, 0),
-    ROW(12, 12, ONNXD_SET_FLOATS_1, ONNXD_SET_FLOATS_1, ONNXD_SET(BOOL), 3, 1u << 1 | 1u << 2),
-    ROW(13, 21, ONNXD_SET_FLOATS, ONNXD_SET_FLOATS_1, ONNXD_SET(BOOL), 3, 1u << 1 | 1u << 2),
-    ROW(22, ONNXD_OPSET_MAX, FLOATS_22, FLOATS_22, ONNXD_SET(BOOL), 3, 1u << 1 | 1u << 2),
+    INFERENCE_ROW(1, 9, ONNXD_SET_FLOATS_1, ONNXD_SET_FLOATS_1),
+    INFERENCE_ROW(10, 11, ONNXD_SET_FLOATS_1, ONNXD_SET(BOOL)),
+    TRAINING_ROW(12, 12, ONNXD_SET_FLOATS_1, ONNXD_SET_FLOATS_1),
+    TRAINING_ROW(13, 21, ONNXD_SET_FLOATS, ONNXD_SET_FLOATS_1),
+    TRAINING_ROW(22, ONNXD_OPSET_MAX, FLOATS_22, FLOATS_22),
     {.op_type = NULL},
 };
