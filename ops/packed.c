@@ -136,8 +136,11 @@ onnxd_status *onnxd_packed_compute(const onnxd_compute *compute,
     for (uint32_t i = 0; i < compute->input_count; i++) {
         const onnxd_tensor_view *view = &compute->inputs[i];
         inputs[i] = *view;
+        if (!is_packed(view))
+            continue;
         size_t count = onnxd_tensor_view_count(view);
-        if (!is_packed(view) || count == 0)
+        inputs[i].dtype = ONNXD_UINT8;
+        if (count == 0)
             continue;
         onnxd_unpack(view->dtype, count, onnxd_tensor_view_data(view), room);
         inputs[i] = onnxd_tensor_view_of(room, ONNXD_UINT8, &view->shape);
@@ -146,8 +149,11 @@ onnxd_status *onnxd_packed_compute(const onnxd_compute *compute,
     for (uint32_t i = 0; i < compute->output_count; i++) {
         const onnxd_tensor_view *view = &compute->outputs[i];
         outputs[i] = *view;
+        if (!is_packed(view))
+            continue;
         size_t count = onnxd_tensor_view_count(view);
-        if (!is_packed(view) || count == 0)
+        outputs[i].dtype = ONNXD_UINT8;
+        if (count == 0)
             continue;
         outputs[i] = onnxd_tensor_view_of(room, ONNXD_UINT8, &view->shape);
         room += count;
