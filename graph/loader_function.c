@@ -108,10 +108,18 @@ onnxd_status *onnxd_loader_functions(onnxd_loader *loader)
     return NULL;
 }
 
-onnxd_status *onnxd_loader_find_function(const onnxd_loader *loader, const Onnx__NodeProto *proto,
+static bool is_operator(const onnxd_scope *scope, const char *domain, const char *op_type)
+{
+    int64_t opset = onnxd_loader_opset(scope, domain);
+    return opset != 0 && scope->loader->registry != NULL &&
+           onnxd_op_find(scope->loader->registry, domain, op_type, opset) != NULL;
+}
+
+onnxd_status *onnxd_loader_find_function(const onnxd_scope *scope, const Onnx__NodeProto *proto,
                                          const char *domain,
                                          const Onnx__FunctionProto **out_function)
 {
+    const onnxd_loader *loader = scope->loader;
     if (loader->functions.count == 0)
         return NULL;
     char *key = make_key(domain, text_of(proto->op_type), text_of(proto->overload));
@@ -120,7 +128,7 @@ onnxd_status *onnxd_loader_find_function(const onnxd_loader *loader, const Onnx_
                                          UINT64_MAX);
     uint32_t index = onnxd_name_map_find(&loader->functions, key);
     onnxd_free(key);
-    if (index != UINT32_MAX)
+    if (index != UINT32_MAX && !is_operator(scope, domain, text_of(proto->op_type)))
         *out_function = loader->model->functions[index];
     return NULL;
 }

@@ -247,7 +247,7 @@ static onnxd_status *read_node(onnxd_scope *scope, const Onnx__NodeProto *proto,
                            "the model has more than %" PRIu32 " nodes, those of its functions "
                            "counted for each call",
                            scope->loader->limits->max_nodes);
-    ONNXD_TRY(onnxd_loader_find_function(scope->loader, proto, node->domain, &function));
+    ONNXD_TRY(onnxd_loader_find_function(scope, proto, node->domain, &function));
     ONNXD_TRY(lookup_all(scope, proto->input, proto->n_input, node->inputs));
     ONNXD_TRY(lookup_all(scope, proto->output, proto->n_output, node->outputs));
     node->input_count = (uint32_t)proto->n_input;

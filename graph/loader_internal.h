@@ -132,8 +132,10 @@ struct onnxd_call {
 
 /* Checks the model's functions and makes them known by name. */
 ONNXD_NODISCARD onnxd_status *onnxd_loader_functions(onnxd_loader *loader);
-/* The function that a node calls, or NULL. `domain` is normalised. */
-ONNXD_NODISCARD onnxd_status *onnxd_loader_find_function(const onnxd_loader *loader,
+/* The function that a node calls, or NULL. `domain` is normalised. ONNX leaves open which of an
+ * operator and a function of its name is meant; as in ONNX Runtime it is the operator, where this
+ * build has it. */
+ONNXD_NODISCARD onnxd_status *onnxd_loader_find_function(const onnxd_scope *scope,
                                                          const Onnx__NodeProto *proto,
                                                          const char *domain,
                                                          const Onnx__FunctionProto **out_function);

@@ -201,7 +201,8 @@ Test(loader_function, overloads_and_operators)
     wire_text(&w, NODE_OVERLOAD, "second");
     wire_end(&w);
     call(&w, "f", "a", "b");
-    wire_node(&w, "Shape", "", "b", "y");
+    wire_node(&w, "Shape", "", "b", "c");
+    wire_node(&w, "Unheard", "", "c", "y");
     end(&w);
     function_begin(&w, "f", "a", "b");
     node(&w, "First", "a", "b");
@@ -210,16 +211,19 @@ Test(loader_function, overloads_and_operators)
     wire_text(&w, FUNCTION_OVERLOAD, "second");
     node(&w, "Second", "a", "b");
     wire_end(&w);
-    /* In place of the operator of that name. */
-    wire_begin(&w, MODEL_FUNCTIONS);
-    wire_text(&w, FUNCTION_NAME, "Shape");
-    wire_text(&w, FUNCTION_DOMAIN, "ai.onnx");
-    wire_names(&w, FUNCTION_INPUT, "a");
-    wire_names(&w, FUNCTION_OUTPUT, "a");
-    wire_end(&w);
+    /* Of operators, one that is known wins and one that is not does not. */
+    for (int i = 0; i < 2; i++) {
+        wire_begin(&w, MODEL_FUNCTIONS);
+        wire_text(&w, FUNCTION_NAME, i == 0 ? "Shape" : "Unheard");
+        wire_text(&w, FUNCTION_DOMAIN, "ai.onnx");
+        wire_names(&w, FUNCTION_INPUT, "a");
+        wire_names(&w, FUNCTION_OUTPUT, "a");
+        wire_end(&w);
+    }
     expect_loaded(&w, HEADER "node Second \"f.1/n\" (x) -> (a: ?)\n"
                              "node First \"f.2/n\" (a) -> (b: ?)\n"
-                             "node Identity (b) -> (y: ?)\n"
+                             "node Shape (b) -> (c: ?)\n"
+                             "node Identity (c) -> (y: ?)\n"
                              "output y: ?\n");
 }
 

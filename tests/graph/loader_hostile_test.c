@@ -15,7 +15,41 @@
 
 static const int64_t two[1] = {2};
 
-/* A model with one of most things: typed and raw data, a subgraph, attributes, value infos. */
+/* f(i) = { m = If(i) { then: Identity(i) {p = a} }; o = Add(m, i) } with attribute a. */
+static void write_rich_function(wire *w)
+{
+    wire_begin(w, MODEL_FUNCTIONS);
+    wire_text(w, FUNCTION_NAME, "f");
+    wire_text(w, FUNCTION_DOMAIN, "local");
+    wire_text(w, FUNCTION_INPUT, "i");
+    wire_text(w, FUNCTION_OUTPUT, "o");
+    wire_text(w, FUNCTION_ATTRIBUTE, "a");
+    wire_begin(w, FUNCTION_OPSET_IMPORT);
+    wire_int(w, 2, 13);
+    wire_end(w);
+    wire_node_begin_in(w, FUNCTION_NODE, "If", "", "i", "m");
+    wire_begin(w, NODE_ATTRIBUTE);
+    wire_text(w, ATTRIBUTE_NAME, "then_branch");
+    wire_begin(w, ATTRIBUTE_G);
+    wire_node_begin(w, "Mystery", "", "i", "t");
+    wire_begin(w, NODE_ATTRIBUTE);
+    wire_text(w, ATTRIBUTE_NAME, "p");
+    wire_text(w, ATTRIBUTE_REF, "a");
+    wire_int(w, ATTRIBUTE_TYPE, 2);
+    wire_end(w);
+    wire_end(w);
+    wire_value_info(w, GRAPH_OUTPUT, "t", 1, 1, two);
+    wire_end(w);
+    wire_int(w, ATTRIBUTE_TYPE, 5);
+    wire_end(w);
+    wire_end(w);
+    wire_node_begin_in(w, FUNCTION_NODE, "Add", "", "m,i", "o");
+    wire_end(w);
+    wire_end(w);
+}
+
+/* A model with one of most things: typed and raw data, a subgraph, attributes, value infos, a
+ * branch that is always taken, a function that is called twice. */
 static void write_rich_model(wire *w)
 {
     static const float weights[2] = {1.0f, 2.0f};
@@ -45,9 +79,28 @@ static void write_rich_model(wire *w)
     wire_end(w);
     wire_value_info(w, GRAPH_VALUE_INFO, "s", 1, 1, two);
     wire_node(w, "Dropout", "", "r", "y");
+    for (int i = 0; i < 2; i++) {
+        wire_node_begin(w, "f", "", i == 0 ? "y" : "f1", i == 0 ? "f1" : "f2");
+        wire_text(w, NODE_DOMAIN, "local");
+        wire_attribute_int(w, "a", i);
+        wire_end(w);
+    }
+    wire_raw_initializer(w, "always", 9, 0, NULL, "\1", 1);
+    wire_node_begin(w, "If", "", "always", "j");
+    wire_begin(w, NODE_ATTRIBUTE);
+    wire_text(w, ATTRIBUTE_NAME, "then_branch");
+    wire_begin(w, ATTRIBUTE_G);
+    wire_node(w, "Add", "", "f2,w", "t");
+    wire_value_info(w, GRAPH_OUTPUT, "t", 1, 1, two);
+    wire_end(w);
+    wire_int(w, ATTRIBUTE_TYPE, 5);
+    wire_end(w);
+    wire_end(w);
     wire_value_info(w, GRAPH_OUTPUT, "y", 1, 1, two);
     wire_value_info(w, GRAPH_OUTPUT, "i", 1, 1, two);
+    wire_value_info(w, GRAPH_OUTPUT, "j", 1, 1, two);
     wire_model_end(w);
+    write_rich_function(w);
 }
 
 /* Loads and optimises from a heap block of exactly `size` bytes, so that a sanitizer sees the end.

@@ -188,17 +188,18 @@ Test(prescan, packed_fields)
     }
 }
 
-/* Graph in attribute in node in graph, `levels` deep below the outermost graph. */
-static onnxd_status *scan_subgraphs(size_t levels, uint32_t max_levels)
+/* Graph in attribute in node in graph, `levels` deep below the outermost graph or a function. */
+static onnxd_status *scan_levels(uint32_t outermost, uint32_t node, size_t levels,
+                                 uint32_t max_levels)
 {
     onnxd_load_limits limits = onnxd_load_limits_default();
     limits.max_subgraph_depth = max_levels;
     onnxd_prescan_result result;
     wire w;
     wire_init(&w);
-    wire_begin(&w, MODEL_GRAPH);
+    wire_begin(&w, outermost);
     for (size_t i = 0; i < levels; i++) {
-        wire_begin(&w, GRAPH_NODE);
+        wire_begin(&w, i == 0 ? node : GRAPH_NODE);
         wire_begin(&w, NODE_ATTRIBUTE);
         wire_begin(&w, ATTRIBUTE_G);
     }
@@ -208,6 +209,11 @@ static onnxd_status *scan_subgraphs(size_t levels, uint32_t max_levels)
         onnxd_prescan(wire_data(&w), wire_size(&w), ONNXD_PRESCAN_MODEL, &limits, &result);
     wire_deinit(&w);
     return status;
+}
+
+static onnxd_status *scan_subgraphs(size_t levels, uint32_t max_levels)
+{
+    return scan_levels(MODEL_GRAPH, GRAPH_NODE, levels, max_levels);
 }
 
 Test(prescan, subgraph_depth)
@@ -221,6 +227,35 @@ Test(prescan, subgraph_depth)
     expect_ok(scan_subgraphs(5, 5));
     expect_error(scan_subgraphs(6, 5), ONNXD_INVALID_ARGUMENT,
                  "more than 5 levels of nested subgraphs");
+    expect_ok(scan_levels(MODEL_FUNCTIONS, FUNCTION_NODE, 5, 5));
+    expect_error(scan_levels(MODEL_FUNCTIONS, FUNCTION_NODE, 6, 5), ONNXD_INVALID_ARGUMENT,
+                 "more than 5 levels of nested subgraphs");
+}
+
+/* What a function holds counts as what the graph holds. */
+Test(prescan, functions_are_counted)
+{
+    onnxd_load_limits limits = onnxd_load_limits_default();
+    limits.max_nodes = 3;
+    onnxd_prescan_result result;
+    wire w;
+    wire_init(&w);
+    for (int i = 0; i < 4; i++) {
+        wire_begin(&w, MODEL_FUNCTIONS);
+        wire_node_begin_in(&w, FUNCTION_NODE, "Identity", "", "a", "b");
+        wire_end(&w);
+        wire_end(&w);
+    }
+    expect_error(onnxd_prescan(wire_data(&w), wire_size(&w), ONNXD_PRESCAN_MODEL, &limits, &result),
+                 ONNXD_INVALID_ARGUMENT, "more than 3 nodes");
+    wire_deinit(&w);
+    wire_init(&w);
+    wire_begin(&w, MODEL_FUNCTIONS);
+    wire_bytes(&w, FUNCTION_INPUT, "a\0b", 3);
+    wire_end(&w);
+    expect_error(onnxd_prescan(wire_data(&w), wire_size(&w), ONNXD_PRESCAN_MODEL, &limits, &result),
+                 ONNXD_INVALID_ARGUMENT, "field 'input' of FunctionProto contains NUL");
+    wire_deinit(&w);
 }
 
 Test(prescan, message_depth)
