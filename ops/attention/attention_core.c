@@ -1,7 +1,7 @@
 #include "ops/attention/attention_core.h"
 
-#include <tgmath.h>
 #include <string.h>
+#include <tgmath.h>
 
 #include "base/size_math.h"
 #include "ops/convert.h"
