@@ -1,4 +1,4 @@
-/* BatchNormalization: inference in every version, and the training mode of opset 14 on. */
+/* BatchNormalization, inference and training. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -18,15 +18,17 @@ static onnxd_status *parse_spatial(const onnxd_node *node, onnxd_batch_normaliza
     return NULL;
 }
 
-/* Opset 1 to 6: is_test is 0 unless given, which asks for training. */
-static onnxd_status *parse_test(const onnxd_node *node)
+/* Opset 1 to 6: is_test is 0 unless given. Opset 7 to 13: outputs beyond Y exist in training only.
+ */
+static onnxd_status *parse_training(const onnxd_node *node, int64_t opset,
+                                    onnxd_batch_normalization_params *params)
 {
-    int64_t is_test = 0;
-    ONNXD_TRY(onnxd_attribute_int(node, "is_test", 0, 1, &is_test));
-    if (is_test == 0)
-        return onnxd_op_error_code(
-            ONNXD_UNIMPLEMENTED, node,
-            "is_test 0 asks for training, which is not supported below opset 14");
+    int64_t is_test = 0, training = 0;
+    ONNXD_TRY(onnxd_attribute_int(node, "is_test", INT64_MIN, INT64_MAX, &is_test));
+    ONNXD_TRY(onnxd_attribute_int(node, "training_mode", 0, 1, &training));
+    params->is_training = opset < 7 ? is_test == 0 : training != 0;
+    for (uint32_t i = 1; opset >= 7 && opset < 14 && i < node->output_count; i++)
+        params->is_training = params->is_training || onnxd_op_has_output(node, i);
     return NULL;
 }
 
@@ -51,22 +53,16 @@ static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *a
     ONNXD_TRY(onnxd_attribute_float(node, "epsilon", &params->epsilon));
     ONNXD_TRY(onnxd_attribute_float(node, "momentum", &params->momentum));
     ONNXD_TRY(parse_spatial(node, params));
-    if (opset < 7)
-        return parse_test(node);
-    int64_t training = 0;
-    ONNXD_TRY(onnxd_attribute_int(node, "training_mode", 0, 1, &training));
-    params->is_training = training != 0;
-    return NULL;
+    return parse_training(node, opset, params);
 }
 
 static onnxd_status *check_outputs(const onnxd_infer *context, bool is_training)
 {
     for (uint32_t i = 1; i < context->output_count && !is_training; i++) {
         if (onnxd_op_has_output(context->node, i))
-            return onnxd_op_error_code(ONNXD_UNIMPLEMENTED, context->node,
-                                       "output %" PRIu32 " exists in training only, "
-                                       "which this node does not ask for or is not supported",
-                                       i);
+            return onnxd_op_error(
+                context->node,
+                "output %" PRIu32 " exists in training only, which this node does not ask for", i);
     }
     return NULL;
 }
@@ -120,7 +116,8 @@ static onnxd_status *infer(onnxd_infer *context)
     context->outputs[0] = context->inputs[0];
     for (uint32_t i = 1; i < context->output_count; i++) {
         if (onnxd_op_has_output(context->node, i)) {
-            context->outputs[i].dtype = context->inputs[2 + i].dtype;
+            /* Both means are followed by their variance. */
+            context->outputs[i].dtype = context->inputs[i % 2 == 1 ? 3 : 4].dtype;
             context->outputs[i].shape = statistic;
         }
     }
@@ -181,6 +178,17 @@ static void store_running(const onnxd_compute *context, uint32_t output, size_t 
     }
 }
 
+/* The statistics of the batch themselves, where the output is wanted. */
+static void store_saved(const onnxd_compute *context, uint32_t output, size_t count,
+                        const double *batch)
+{
+    if (output >= context->output_count || !onnxd_tensor_view_is_present(&context->outputs[output]))
+        return;
+    const onnxd_tensor_view *view = &context->outputs[output];
+    for (size_t i = 0; i < count; i++)
+        onnxd_real_store(view->dtype, onnxd_tensor_view_data(view), i, batch[i]);
+}
+
 /* Two doubles per channel. */
 static size_t workspace_bytes(const onnxd_compute *context)
 {
@@ -203,6 +211,8 @@ static onnxd_status *compute(const onnxd_compute *context)
         statistics(input, &e, mean, variance);
         store_running(context, 1, e.channels, mean);
         store_running(context, 2, e.channels, variance);
+        store_saved(context, 3, e.channels, mean);
+        store_saved(context, 4, e.channels, variance);
     } else {
         load_statistic(&inputs[3], e.channels, mean);
         load_statistic(&inputs[4], e.channels, variance);
