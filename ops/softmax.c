@@ -1,6 +1,5 @@
-/* Softmax, LogSoftmax and Hardmax: over a matrix below opset 13, along one axis from there on. */
+/* Softmax and LogSoftmax: over a matrix below opset 13, along one axis from there on. */
 #include <inttypes.h>
-#include <string.h>
 #include <tgmath.h>
 
 #include "graph/attributes.h"
@@ -74,9 +73,6 @@ onnxd_softmax_extent onnxd_softmax_extent_of(const onnxd_softmax_params *params,
 #define KERNEL_FILE "ops/softmax_kernel.inc"
 #include "ops/for_floats.inc"
 #undef KERNEL_FILE
-#define KERNEL_FILE "ops/hardmax_kernel.inc"
-#include "ops/for_floats.inc"
-#undef KERNEL_FILE
 
 static onnxd_status *compute(const onnxd_compute *context)
 {
@@ -98,33 +94,14 @@ static onnxd_status *compute(const onnxd_compute *context)
     return NULL;
 }
 
-static onnxd_status *compute_hardmax(const onnxd_compute *context)
-{
-    const onnxd_tensor_view *input = &context->inputs[0], *output = &context->outputs[0];
-    if (onnxd_tensor_view_count(input) == 0)
-        return NULL;
-    onnxd_softmax_extent e = onnxd_softmax_extent_of(context->params, &input->shape);
-    const void *in = onnxd_tensor_view_data(input);
-    void *out = onnxd_tensor_view_data(output);
-    void (*run)(const void *, size_t, size_t, size_t, void *) =
-        ONNXD_FOR_FLOAT(input->dtype, harden);
-    memset(out, 0, onnxd_tensor_view_bytes(output));
-    for (size_t o = 0; o < e.outer; o++)
-        for (size_t i = 0; i < e.inner; i++)
-            run(in, o * e.length * e.inner + i, e.length, e.inner, out);
-    return NULL;
-}
-
 #define SOFTMAX(name, parse_function, first, last, set)                                            \
-    SOFTMAX_OF(name, parse_function, compute, first, last, set)
-#define SOFTMAX_OF(name, parse_function, compute_function, first, last, set)                       \
     {                                                                                              \
         .op_type = name, .domain = "", .since = first, .until = last, .min_inputs = 1,             \
         .max_inputs = 1, .min_outputs = 1, .max_outputs = 1,                                       \
         .inputs = {{.types = set, .type_variable = 1}},                                            \
         .outputs = {{.types = set, .type_variable = 1}},                                           \
         .params_bytes = sizeof(onnxd_softmax_params), .parse = parse_function, .infer = infer,     \
-        .compute = compute_function                                                                \
+        .compute = compute                                                                         \
     }
 
 const onnxd_op_def onnxd_op_softmax[] = {
@@ -134,8 +111,5 @@ const onnxd_op_def onnxd_op_softmax[] = {
     SOFTMAX("LogSoftmax", parse_log_softmax, 1, 10, ONNXD_SET_FLOATS_1),
     SOFTMAX("LogSoftmax", parse_log_softmax, 11, 12, ONNXD_SET_FLOATS_1),
     SOFTMAX("LogSoftmax", parse_log_softmax, 13, ONNXD_OPSET_MAX, ONNXD_SET_FLOATS),
-    SOFTMAX_OF("Hardmax", parse_softmax, compute_hardmax, 1, 10, ONNXD_SET_FLOATS_1),
-    SOFTMAX_OF("Hardmax", parse_softmax, compute_hardmax, 11, 12, ONNXD_SET_FLOATS_1),
-    SOFTMAX_OF("Hardmax", parse_softmax, compute_hardmax, 13, ONNXD_OPSET_MAX, ONNXD_SET_FLOATS),
     {.op_type = NULL},
 };
