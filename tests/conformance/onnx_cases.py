@@ -37,6 +37,8 @@ def _serialize(value, name, type_proto):
         return numpy_helper.from_list(list(value), name).SerializeToString()
     if kind == "optional_type":
         return numpy_helper.from_optional(value, name).SerializeToString()
+    if kind == "map_type":
+        return numpy_helper.from_dict(value, name).SerializeToString()
     if isinstance(value, onnx.TensorProto):
         return value.SerializeToString()
     return numpy_helper.from_array(np.asarray(value), name).SerializeToString()
