@@ -5,6 +5,8 @@ aside, or the batch is halved, until every case has outputs or an error of its o
     run(binary, cases, imports) -> {case number: outputs or text of the error}
 """
 
+import json
+import os
 import pathlib
 import re
 import subprocess
@@ -15,7 +17,10 @@ from onnx import numpy_helper
 
 from random_case import build_model, tensor
 
-TIMEOUT_S = 300
+TIMEOUT_S = 30
+# One thread: the shapes are small, and OpenMP's teams spin where processors are shared.
+CONFIG = json.dumps({"providers": [{"name": "cpu_ep", "options": {"cpu.threads": "1"}}]})
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
 
 
 def _write(folder, prefix, values):
@@ -44,6 +49,7 @@ def _run_once(binary, cases, imports):
         folder = pathlib.Path(name)
         (folder / "out").mkdir()
         onnx.save(model, folder / "model.onnx")
+        (folder / "onnxd.json").write_text(CONFIG)
         _write(folder, "input", [_proto(n, v) for n, v in feeds.items()])
         # Only what is saved counts; what it is compared with just has to be there.
         nothing = onnx.helper.make_tensor("none", onnx.TensorProto.FLOAT, [0], [])
@@ -51,8 +57,9 @@ def _run_once(binary, cases, imports):
         try:
             result = subprocess.run(
                 [str(binary), "run", str(folder / "model.onnx"), "--data", str(folder),
-                 "--save-outputs", str(folder / "out")],
-                capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S)
+                 "--save-outputs", str(folder / "out"), "--config", str(folder / "onnxd.json")],
+                capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S,
+                env=ENVIRONMENT)
         except subprocess.TimeoutExpired:
             return None, "timed out"
         paths = [folder / "out" / f"output_{i}.pb" for i in range(len(wanted))]

@@ -46,7 +46,9 @@ def loop(draw):
     body = helper.make_graph(
         [helper.make_node("Constant", [], [limit], name=limit, value=helper.make_tensor(
             "v", TensorProto.INT64, [], [draw.integer(1, 4)])),
-         helper.make_node("Less", [i, limit], [still], name=still),
+         # Before opset 9 there is no Less of integers.
+         helper.make_node("Less", [i, limit], [still], name=still) if draw.opset >= 9
+         else identity(draw, going, still),
          helper.make_node("Add", [x, draw.input_name(3)], [y], name=y),
          identity(draw, y, each)],
         "body", [info(i, "int64", []), info(going, "bool", []), info(x, dtype)],
@@ -55,8 +57,8 @@ def loop(draw):
     return draw.case([trips, np.array(True), draw.values(dtype, shape, special=0, wide=0),
                       draw.values(dtype, shape, special=0, wide=0)],
                      outputs=[dtype, dtype], scale=True, nodes=[
-        helper.make_node("Loop", [draw.input_name(0) if draw.chance() else "",
-                                  draw.input_name(1) if draw.chance() else "",
+        helper.make_node("Loop", [draw.input_name(0) if draw.opset < 9 or draw.chance() else "",
+                                  draw.input_name(1) if draw.opset < 9 or draw.chance() else "",
                                   draw.input_name(2)],
                          [draw.output_name(0), draw.output_name(1)], name=f"c{draw.number}",
                          body=body)])
