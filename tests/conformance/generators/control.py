@@ -37,7 +37,7 @@ def if_(draw):
 def loop(draw):
     """Carries a tensor that grows by a captured one, and scans it."""
     dtype = draw.type(2)
-    if dtype not in ARITHMETIC:
+    if dtype not in ARITHMETIC or draw.opset < 9 and "int" in dtype:
         return carried(draw, dtype, "Loop")
     shape = draw.shape(0, 3, least=1)
     i, going, x = (draw.local_name(n) for n in ("i", "going", "x"))
@@ -57,8 +57,9 @@ def loop(draw):
     return draw.case([trips, np.array(True), draw.values(dtype, shape, special=0, wide=0),
                       draw.values(dtype, shape, special=0, wide=0)],
                      outputs=[dtype, dtype], scale=True, nodes=[
+        # Without both it never ends: what the body says is then ignored.
         helper.make_node("Loop", [draw.input_name(0) if draw.opset < 9 or draw.chance() else "",
-                                  draw.input_name(1) if draw.opset < 9 or draw.chance() else "",
+                                  draw.input_name(1),
                                   draw.input_name(2)],
                          [draw.output_name(0), draw.output_name(1)], name=f"c{draw.number}",
                          body=body)])
