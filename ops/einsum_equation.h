@@ -41,7 +41,9 @@ int32_t onnxd_einsum_labels(const onnxd_einsum_term *term, int32_t ellipsis_rank
 /* The letter of a label, or '.' for a dimension of an ellipsis. */
 static inline char onnxd_einsum_letter(const onnxd_einsum_equation *equation, uint8_t label)
 {
-    return label < ONNXD_MAX_RANK ? '.' : equation->letters[label - ONNXD_MAX_RANK];
+    if (label < ONNXD_MAX_RANK)
+        return '.';
+    return equation->letters[label - ONNXD_MAX_RANK];
 }
 
 #endif

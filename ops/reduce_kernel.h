@@ -27,23 +27,23 @@
         size_t i = 0;                                                                              \
         if (step != 1 || count < ONNXD_REDUCE_LANES) {                                             \
             for (int64_t at = 0; at < (int64_t)count; at++)                                        \
-                start = op##_COMBINE(A, start, op##_MAP(A, LOAD(C, in[at * step])));               \
+                start = op##_COMBINE(A, start, op##_MAP(A, (C)LOAD(C, in[at * step])));            \
             return start;                                                                          \
         }                                                                                          \
         for (; i < ONNXD_REDUCE_LANES; i++)                                                        \
-            lanes[i] = op##_MAP(A, LOAD(C, in[i]));                                                \
+            lanes[i] = op##_MAP(A, (C)LOAD(C, in[i]));                                             \
         for (; i + ONNXD_REDUCE_LANES <= count; i += ONNXD_REDUCE_LANES)                           \
             for (size_t lane = 0; lane < ONNXD_REDUCE_LANES; lane++)                               \
-                lanes[lane] = op##_COMBINE(A, lanes[lane], op##_MAP(A, LOAD(C, in[i + lane])));    \
+                lanes[lane] = op##_COMBINE(A, lanes[lane], op##_MAP(A, (C)LOAD(C, in[i + lane]))); \
         for (; i < count; i++)                                                                     \
-            start = op##_COMBINE(A, start, op##_MAP(A, LOAD(C, in[i])));                           \
+            start = op##_COMBINE(A, start, op##_MAP(A, (C)LOAD(C, in[i])));                        \
         for (size_t lane = 0; lane < ONNXD_REDUCE_LANES; lane++)                                   \
             start = op##_COMBINE(A, start, lanes[lane]);                                           \
         return start;                                                                              \
     }                                                                                              \
     static A op##_one_##id(const onnxd_reduction *r, const T *in)                                  \
     {                                                                                              \
-        A result = op##_START(A, LOAD(C, *in));                                                    \
+        A result = op##_START(A, (C)LOAD(C, *in));                                                 \
         onnxd_loop_cursor cursor;                                                                  \
         bool has_row = onnxd_loop_begin(&r->reduced, &cursor);                                     \
         for (; has_row; has_row = onnxd_loop_next(&r->reduced, &cursor))                           \
@@ -60,12 +60,12 @@
         int64_t row = (int64_t)onnxd_loop_row(&r->reduced);                                        \
         int64_t step = onnxd_loop_step(&r->reduced, 0);                                            \
         for (size_t lane = 0; lane < count; lane++)                                                \
-            lanes[lane] = op##_START(A, LOAD(C, in[lane]));                                        \
+            lanes[lane] = op##_START(A, (C)LOAD(C, in[lane]));                                     \
         for (; has_row; has_row = onnxd_loop_next(&r->reduced, &cursor)) {                         \
             for (int64_t i = 0; i < row; i++) {                                                    \
                 const T *at = in + cursor.offsets[0] + i * step;                                   \
                 for (size_t lane = 0; lane < count; lane++)                                        \
-                    lanes[lane] = op##_COMBINE(A, lanes[lane], op##_MAP(A, LOAD(C, at[lane])));    \
+                    lanes[lane] = op##_COMBINE(A, lanes[lane], op##_MAP(A, (C)LOAD(C, at[lane]))); \
             }                                                                                      \
         }                                                                                          \
         for (size_t lane = 0; lane < count; lane++)                                                \

@@ -178,13 +178,13 @@ static void update_tensor(const onnxd_compute *compute, const step *s, uint32_t 
         double x = onnxd_real_load(dtype, onnxd_tensor_view_data(inputs), i);
         double gradient = onnxd_real_load(dtype, onnxd_tensor_view_data(&inputs[tensors]), i);
         for (uint32_t k = 0; k < states; k++)
-            state[k] =
-                onnxd_real_load(dtype, onnxd_tensor_view_data(&inputs[(k + 2) * tensors]), i);
+            state[k] = onnxd_real_load(
+                dtype, onnxd_tensor_view_data(&inputs[(size_t)(k + 2) * tensors]), i);
         x = update(s, x, norm * x + gradient, state);
         if (onnxd_tensor_view_is_present(outputs))
             onnxd_real_store(dtype, onnxd_tensor_view_data(outputs), i, x);
         for (uint32_t k = 0; k < states; k++) {
-            onnxd_tensor_view *out = &outputs[(k + 1) * tensors];
+            onnxd_tensor_view *out = &outputs[(size_t)(k + 1) * tensors];
             if (onnxd_tensor_view_is_present(out))
                 onnxd_real_store(dtype, onnxd_tensor_view_data(out), i, state[k]);
         }
