@@ -29,8 +29,8 @@ static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *a
     ONNXD_TRY(onnxd_attributes_allow(node, names));
     ONNXD_TRY(onnxd_attribute_ints(node, "dilations", 1, MAX_AXES, 1, INT32_MAX, p->dilations,
                                    &p->dilation_count));
-    ONNXD_TRY(
-        onnxd_attribute_ints(node, "pads", 2, 2 * MAX_AXES, 0, INT32_MAX, p->pads, &p->pad_count));
+    ONNXD_TRY(onnxd_attribute_ints(node, "pads", 2, (size_t)2 * MAX_AXES, 0, INT32_MAX, p->pads,
+                                   &p->pad_count));
     return onnxd_attribute_ints(node, "strides", 1, MAX_AXES, 1, INT32_MAX, p->strides,
                                 &p->stride_count);
 }

@@ -1,7 +1,6 @@
 /* TopK: the k largest or smallest elements along an axis and their positions, in order; of equal
  * ones those with the lower position come first. NaN counts as larger than every number. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/size_math.h"
 #include "ops/index/order.h"
@@ -185,25 +184,24 @@ static bool is_narrow(const onnxd_tensor_view *input, int32_t axis)
 }
 
 #define DEFINE_TAKE(bytes, T)                                                                      \
-    static void take_##bytes(void *out_data, const void *data, const int64_t *positions,           \
-                             size_t count, int64_t step)                                           \
+    static void take_##bytes(void *out_data, const line *l, const int64_t *positions,              \
+                             int64_t positions_step)                                               \
     {                                                                                              \
         T *out = out_data;                                                                         \
-        const T *from = data;                                                                      \
-        for (int64_t i = 0; i < (int64_t)count; i++)                                               \
-            out[i * step] = from[positions[i * step] * step];                                      \
+        const T *from = l->data;                                                                   \
+        for (int64_t i = 0; i < (int64_t)l->k; i++)                                                \
+            out[i * l->step] = from[positions[i * positions_step] * l->step];                      \
     }
 ONNXD_EACH_SIZE(DEFINE_TAKE)
 
-/* out[i] = data[positions[i]], all with the same step. */
-static void take(size_t element_bytes, void *out, const void *data, const int64_t *positions,
-                 size_t count, int64_t step)
+/* The elements at the positions chosen, as far apart as those of the line. */
+static void take(void *out, const line *l, const int64_t *positions, int64_t positions_step)
 {
 #define TAKE(bytes, T)                                                                             \
     case bytes:                                                                                    \
-        take_##bytes(out, data, positions, count, step);                                           \
+        take_##bytes(out, l, positions, positions_step);                                           \
         break;
-    switch (element_bytes) {
+    switch (onnxd_dtype_size(l->dtype)) {
         ONNXD_EACH_SIZE(TAKE)
     default:
         break;
@@ -239,21 +237,16 @@ typedef struct top_k_call {
 static void choose_all(const top_k_call *c, const char *data)
 {
     size_t width = onnxd_dtype_size(c->line.dtype);
-    int64_t step = (int64_t)c->inner;
+    int64_t positions_step = c->keeps_positions ? (int64_t)c->inner : 1;
     for (size_t o = 0; o < c->outer; o++) {
         for (size_t i = 0; i < c->inner; i++) {
             line l = c->line;
             size_t at = o * l.k * c->inner + i;
-            l.data = data + (o * l.count * c->inner + i) * width;
-            /* A line of positions has the step of the output, so that both are read alike. */
             int64_t *positions = c->keeps_positions ? c->positions + at : c->positions;
-            int64_t positions_step = c->keeps_positions ? step : 1;
+            l.data = data + (o * l.count * c->inner + i) * width;
             c->choose(&l, c->heap, positions, positions_step);
-            if (c->values != NULL && positions_step == step)
-                take(width, c->values + at * width, l.data, positions, l.k, step);
-            for (size_t j = 0; c->values != NULL && positions_step != step && j < l.k; j++)
-                memcpy(c->values + (at + j * c->inner) * width,
-                       (const char *)l.data + (size_t)positions[j] * c->inner * width, width);
+            if (c->values != NULL)
+                take(c->values + at * width, &l, positions, positions_step);
         }
     }
 }
