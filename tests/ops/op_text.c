@@ -137,9 +137,28 @@ static onnxd_tensor *read_tensor(reader *r, onnxd_tensor_type *type)
     return read_values(r, type);
 }
 
+/* Quoted texts up to ']'. */
+static void read_texts(reader *r, onnxd_attribute *attribute)
+{
+    onnxd_text *texts = zeroed(r->arena, MAX_VALUES, sizeof(*texts));
+    attribute->kind = ONNXD_ATTRIBUTE_STRINGS;
+    attribute->count = 0;
+    attribute->value.strings = texts;
+    while (!take(r, ']')) {
+        cr_assert(take(r, '\'') && attribute->count < MAX_VALUES);
+        texts[attribute->count++] = read_text(r, "'");
+        (void)take(r, '\'');
+        (void)take(r, ',');
+    }
+}
+
 /* Numbers up to ']': FLOATS when one has a point, else INTS. */
 static void read_list(reader *r, onnxd_attribute *attribute)
 {
+    if (*r->at == '\'') {
+        read_texts(r, attribute);
+        return;
+    }
     float *floats = zeroed(r->arena, MAX_VALUES, sizeof(*floats));
     int64_t *ints = zeroed(r->arena, MAX_VALUES, sizeof(*ints));
     bool has_point = memchr(r->at, '.', strcspn(r->at, "]")) != NULL;
@@ -180,7 +199,7 @@ static void read_attribute(reader *r, onnxd_attribute *attribute, onnxd_tensor *
     } else {
         char *end;
         size_t length = strcspn(r->at, " ");
-        if (memchr(r->at, '.', length) != NULL) {
+        if (memchr(r->at, '.', length) != NULL || strncmp(r->at, "nan", 3) == 0) {
             attribute->kind = ONNXD_ATTRIBUTE_FLOAT;
             attribute->value.f = strtof(r->at, &end);
         } else {

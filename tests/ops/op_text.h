@@ -4,7 +4,8 @@
  *   inputs      "float[2,?,s0]; int64[2]{1,-1}; -; string[1]{ab}; float*"
  *               dimensions are extents, ? or symbols s0, s1, ...; * is an unknown rank; values in
  *               braces make the value known; - is an absent input
- *   attributes  "axis=-1 alpha=0.5 mode='edge' axes=[0,2] scales=[1.0] value=<int32[1]{7}>"
+ *   attributes  "axis=-1 alpha=0.5 mode='edge' axes=[0,2] scales=[1.0] value=<int32[1]{7}>
+ *               keys=['a','b']"
  *
  * Results are in the same form, outputs separated by "; ", or "error: <message>". They are valid
  * until the next call.
