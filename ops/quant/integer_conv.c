@@ -137,7 +137,7 @@ typedef struct windows {
     const onnxd_window_geometry *geometry;
     const uint8_t *data; /* the group's first channel */
     size_t in_plane;
-    uint8_t flip, zero; /* flip is the sign bit of int8: flipped values differ as bytes do */
+    uint8_t flip, zero; /* as onnxd_integer_less_zero() takes them */
 } windows;
 
 /* A tap of a window. */
@@ -179,10 +179,11 @@ static void pack_row(const windows *w, const int64_t *start, const tap *t, size_
     const uint8_t *row = w->data;
     if (is_inside)
         row += t->channel * w->in_plane + (size_t)((z * g->in[1] + y) * g->in[2]);
-    for (size_t i = 0; i < count; i++, x += g->dilation[2])
-        to[i] = is_inside && x >= 0 && x < g->in[2]
-                    ? (int16_t)((row[x] ^ w->flip) - (w->zero ^ w->flip))
-                    : 0;
+    for (size_t i = 0; i < count; i++, x += g->dilation[2]) {
+        to[i] = 0;
+        if (is_inside && x >= 0 && x < g->in[2])
+            to[i] = onnxd_integer_less_zero(row[x], w->zero, w->flip);
+    }
 }
 
 static void pack_windows(const onnxd_integer_side *side, size_t first, size_t count, size_t first_k,

@@ -27,13 +27,6 @@ static size_t least(size_t a, size_t b)
 /* Elements of a transposed block that are read together: a line of the cache for each. */
 #define TRANSPOSED_DEPTH ((size_t)16)
 
-/* With the sign bits of an int8 and of its zero point flipped, both are greater by 128, and the
- * difference is that of two bytes without sign. */
-static int16_t less_zero(uint8_t value, uint8_t zero, uint8_t flip)
-{
-    return (int16_t)((value ^ flip) - (zero ^ flip));
-}
-
 static void pack_vectors(const onnxd_integer_side *side, size_t first, size_t count, size_t first_k,
                          size_t depth, int16_t *to, size_t pitch)
 {
@@ -50,7 +43,7 @@ static void pack_vectors(const onnxd_integer_side *side, size_t first, size_t co
             const uint8_t zero = zeros[(first + i) * zero_step];
             int16_t *out = to + i * pitch;
             for (size_t k = 0; k < depth; k++)
-                out[k] = less_zero(vector[k], zero, flip);
+                out[k] = onnxd_integer_less_zero(vector[k], zero, flip);
         }
         return;
     }
@@ -61,7 +54,7 @@ static void pack_vectors(const onnxd_integer_side *side, size_t first, size_t co
             const uint8_t zero = zeros[(first + i) * zero_step];
             int16_t *out = to + i * pitch + k;
             for (size_t d = 0; d < part; d++)
-                out[d] = less_zero(vector[d * v->element_stride], zero, flip);
+                out[d] = onnxd_integer_less_zero(vector[d * v->element_stride], zero, flip);
         }
     }
 }

@@ -23,6 +23,13 @@ struct onnxd_integer_side {
                  size_t depth, int16_t *to, size_t pitch);
 };
 
+/* An element less its zero point. `flip` is 0x80 for int8, 0 for uint8: with the sign bits flipped
+ * both are greater by 128, and the difference is that of two bytes without sign. */
+static inline int16_t onnxd_integer_less_zero(uint8_t value, uint8_t zero, uint8_t flip)
+{
+    return (int16_t)((value ^ flip) - (zero ^ flip));
+}
+
 /* Vectors of int8 or uint8 in memory: element k of vector v is
  * data[v * vector_stride + k * element_stride]. A row-major matrix [rows, depth] as left factor has
  * strides (depth, 1), a row-major matrix [depth, columns] as right factor (1, columns). */

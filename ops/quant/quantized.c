@@ -59,10 +59,10 @@ void onnxd_quant_read_integers(onnxd_dtype dtype, const void *data, size_t first
                                int32_t *out)
 {
     switch (dtype) {
-        READ_CASE(INT8, int8_t, )
-        READ_CASE(UINT8, uint8_t, )
-        READ_CASE(INT16, int16_t, )
-        READ_CASE(UINT16, uint16_t, )
+        READ_CASE(INT8, int8_t, (int32_t))
+        READ_CASE(UINT8, uint8_t, (int32_t))
+        READ_CASE(INT16, int16_t, (int32_t))
+        READ_CASE(UINT16, uint16_t, (int32_t))
         READ_CASE(INT32, int32_t, )
     default:
         break;
