@@ -90,7 +90,7 @@ static onnxd_status *infer(onnxd_infer *context)
         shape.dims[1] = input->dims[1];
     }
     if (grid->rank != ONNXD_RANK_UNKNOWN) {
-        if (!onnxd_dim_is_static(shape.dims[0]))
+        if (onnxd_dim_is_static(grid->dims[0]) || shape.dims[0] == ONNXD_DIM_UNKNOWN)
             shape.dims[0] = grid->dims[0];
         for (int32_t i = 2; i < rank; i++)
             shape.dims[i] = grid->dims[i - 1];

@@ -54,9 +54,11 @@ static onnxd_status *infer(onnxd_infer *context)
     return NULL;
 }
 
-/* One side of a region: its bins begin at start + floor(i * bin). */
+/* One side of a region: its bins begin at start + floor(i * bin), the product rounded to float as
+ * other runtimes do, since an edge may hang on that. */
 typedef struct roi_side {
-    double start, bin;
+    double start;
+    float bin;
 } roi_side;
 
 /* Far beyond any tensor, and small enough for exact integers. */
@@ -73,14 +75,14 @@ static roi_side side_of(double first, double last, float scale, int64_t bins)
     double start = round_edge(first, scale), end = round_edge(last, scale);
     /* Regions that end before they begin count one element. */
     double extent = fmax(end - start + 1, 1);
-    return (roi_side){start, (double)((float)extent / (float)bins)};
+    return (roi_side){start, (float)extent / (float)bins};
 }
 
 static void bin_of(const roi_side *side, int64_t at, int64_t extent, int64_t *out_first,
                    int64_t *out_last)
 {
-    double first = side->start + floor((double)at * side->bin);
-    double last = side->start + ceil((double)(at + 1) * side->bin);
+    double first = side->start + (double)floorf((float)at * side->bin);
+    double last = side->start + (double)ceilf((float)(at + 1) * side->bin);
     *out_first = (int64_t)fmin(fmax(first, 0), (double)extent);
     *out_last = (int64_t)fmin(fmax(last, 0), (double)extent);
 }
