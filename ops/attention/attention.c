@@ -431,10 +431,25 @@ static onnxd_status *set_key_counts(const onnxd_compute *context, const attentio
     return NULL;
 }
 
-/* The core's scratch memory after an offset per batch entry. */
+/* Whether there is a result to make. Without, the other dimensions may be huge. */
+static bool has_work(const onnxd_compute *context)
+{
+    const onnxd_tensor_view *scores = output_at(context, QK);
+    return onnxd_tensor_view_count(&context->outputs[Y]) != 0 ||
+           (scores != NULL && onnxd_tensor_view_count(scores) != 0);
+}
+
+/* How many offsets of batch entries come before the core's scratch memory. */
+static size_t offset_count(const onnxd_compute *context, const attention_dims *d)
+{
+    return input_at(context, KEY_COUNTS) != NULL ? (size_t)d->q.batch : 0;
+}
+
 static size_t workspace_bytes(const onnxd_compute *context)
 {
     attention_dims d;
+    if (!has_work(context))
+        return 0;
     onnxd_status *status = dims_of(context, &d);
     if (status != NULL) {
         onnxd_status_free(status);
@@ -442,7 +457,7 @@ static size_t workspace_bytes(const onnxd_compute *context)
     }
     onnxd_attention a = attention_of(context, &d);
     size_t bytes;
-    if (onnxd_size_mul((size_t)d.q.batch, sizeof(int64_t), &bytes) &&
+    if (onnxd_size_mul(offset_count(context, &d), sizeof(int64_t), &bytes) &&
         onnxd_size_add(bytes, onnxd_attention_workspace_bytes(&a), &bytes))
         return bytes;
     return SIZE_MAX;
@@ -452,12 +467,14 @@ static onnxd_status *compute(const onnxd_compute *context)
 {
     attention_dims d;
     ONNXD_TRY(dims_of(context, &d));
+    store_present(context, &d, PRESENT_KEY, d.q.size);
+    store_present(context, &d, PRESENT_VALUE, d.v.size);
+    if (!has_work(context))
+        return NULL;
     onnxd_attention a = attention_of(context, &d);
     int64_t *offsets = context->workspace;
     ONNXD_TRY(set_key_counts(context, &d, &a, offsets));
-    store_present(context, &d, PRESENT_KEY, d.q.size);
-    store_present(context, &d, PRESENT_VALUE, d.v.size);
-    onnxd_attention_run(&a, offsets + d.q.batch);
+    onnxd_attention_run(&a, offsets + offset_count(context, &d));
     return NULL;
 }
 

@@ -75,9 +75,20 @@ static onnxd_status *infer(onnxd_infer *context)
     return NULL;
 }
 
+/* Whether there is a result or a state to make. Without, the other dimensions may be huge. */
+static bool has_work(const onnxd_compute *context)
+{
+    for (uint32_t i = 0; i < context->output_count; i++)
+        if (onnxd_tensor_view_count(&context->outputs[i]) != 0)
+            return true;
+    return false;
+}
+
 /* A channel with its past, its result and its weights. */
 static size_t workspace_bytes(const onnxd_compute *context)
 {
+    if (!has_work(context))
+        return 0;
     size_t length = (size_t)context->inputs[X].shape.dims[2];
     size_t taps = (size_t)context->inputs[WEIGHT].shape.dims[2], count;
     if (onnxd_size_add(length, taps, &count) && onnxd_size_mul(count, 2 * sizeof(float), &count))
@@ -104,6 +115,8 @@ static onnxd_status *compute(const onnxd_compute *context)
     onnxd_dtype dtype = in[X].dtype;
     size_t channels = (size_t)dims[1], length = (size_t)dims[2];
     size_t taps = (size_t)in[WEIGHT].shape.dims[2], rows = (size_t)dims[0] * channels;
+    if (!has_work(context))
+        return NULL;
     bool has_bias = context->input_count > BIAS && onnxd_tensor_view_is_present(&in[BIAS]);
     bool has_past = context->input_count > PAST && onnxd_tensor_view_is_present(&in[PAST]);
     bool has_present = context->output_count > 1 && onnxd_tensor_view_is_present(&out[1]);

@@ -242,6 +242,9 @@ static onnxd_status *prepare(flex *f)
     onnxd_shape block = onnxd_shape_from(2, (int64_t[]){(int64_t)f->length, (int64_t)f->keys});
     onnxd_shape result =
         onnxd_shape_from(2, (int64_t[]){(int64_t)f->length, (int64_t)f->value_size});
+    /* Without heads nothing is put there, however large it would be. */
+    if (f->batch == 0 || f->heads == 0)
+        block.dims[0] = result.dims[0] = 0;
     ONNXD_TRY(widen(f, f->q, &f->wides[Q]));
     ONNXD_TRY(widen(f, f->k, &f->wides[K]));
     ONNXD_TRY(widen(f, f->v, &f->wides[V]));

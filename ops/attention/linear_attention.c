@@ -213,10 +213,19 @@ static linear linear_of(const onnxd_compute *context)
     return l;
 }
 
+/* Whether there is a result or a state to make. Without, the other dimensions may be huge. */
+static bool has_work(const onnxd_compute *context)
+{
+    return onnxd_tensor_view_count(&context->outputs[0]) != 0 ||
+           onnxd_tensor_view_count(&context->outputs[1]) != 0;
+}
+
 static size_t workspace_bytes(const onnxd_compute *context)
 {
     linear l = linear_of(context);
     size_t state, keys, values, count;
+    if (l.key_size == 0 || l.value_size == 0 || !has_work(context))
+        return 0;
     if (onnxd_size_mul(l.key_size, l.value_size, &state) && onnxd_size_mul(l.key_size, 3, &keys) &&
         onnxd_size_mul(l.value_size, 2, &values) && onnxd_size_add(state, keys, &count) &&
         onnxd_size_add(count, values, &count) && onnxd_size_mul(count, sizeof(float), &count))
@@ -297,6 +306,8 @@ static void read_token(const linear *l, size_t token, size_t head)
 
 static onnxd_status *compute(const onnxd_compute *context)
 {
+    if (!has_work(context))
+        return NULL;
     linear l = linear_of(context);
     const onnxd_tensor_view *past = &context->inputs[PAST], *present = &context->outputs[1];
     size_t states = l.key_size * l.value_size;
@@ -307,9 +318,8 @@ static onnxd_status *compute(const onnxd_compute *context)
     l.value = l.decay + l.key_size;
     l.result = l.value + l.value_size;
     if (states == 0) {
-        size_t bytes = onnxd_tensor_view_bytes(&context->outputs[0]);
-        if (bytes != 0)
-            memset(onnxd_tensor_view_data(&context->outputs[0]), 0, bytes);
+        memset(onnxd_tensor_view_data(&context->outputs[0]), 0,
+               onnxd_tensor_view_bytes(&context->outputs[0]));
         return NULL;
     }
     for (size_t b = 0; b < l.batch; b++)

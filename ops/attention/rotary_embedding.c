@@ -150,6 +150,8 @@ static extent extent_of(const onnxd_compute *context)
 /* A head, what becomes of it, and the cosines and sines of a position. */
 static size_t workspace_bytes(const onnxd_compute *context)
 {
+    if (onnxd_tensor_view_count(&context->inputs[X]) == 0)
+        return 0;
     extent e = extent_of(context);
     size_t bytes;
     return onnxd_size_mul(e.size, 3 * sizeof(float), &bytes) ? bytes : SIZE_MAX;

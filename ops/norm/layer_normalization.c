@@ -194,6 +194,8 @@ static onnxd_norm_rows norm_of(const onnxd_compute *context)
 static size_t workspace_bytes(const onnxd_compute *context)
 {
     onnxd_norm_rows norm = norm_of(context);
+    if (norm.rows == 0 || norm.columns == 0)
+        return 0;
     size_t bytes = onnxd_norm_rows_workspace_bytes(&norm);
     if (onnxd_size_add(bytes, repeated_bytes(context, SCALE), &bytes) &&
         onnxd_size_add(bytes, repeated_bytes(context, BIAS), &bytes))
@@ -224,6 +226,9 @@ static onnxd_status *run(const onnxd_compute *context, bool is_root_mean_square)
     }
     norm.means = wanted(context, MEAN, &norm.statistics_dtype);
     norm.inverses = wanted(context, INVERSE, &norm.statistics_dtype);
+    /* Rows without elements may be very many; only statistics, where wanted, bound their number. */
+    if (norm.columns == 0 && norm.means == NULL && norm.inverses == NULL)
+        return NULL;
     onnxd_norm_rows_run(&norm, scratch);
     return NULL;
 }

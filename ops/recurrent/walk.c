@@ -101,11 +101,22 @@ static bool part_sizes(const walk *w, size_t sizes[PART_COUNT])
     return true;
 }
 
+/* Whether there is a result to make. Without, the other dimensions may be huge. */
+static bool has_work(const onnxd_compute *context)
+{
+    for (uint32_t i = 0; i < context->output_count; i++)
+        if (onnxd_tensor_view_count(&context->outputs[i]) != 0)
+            return true;
+    return false;
+}
+
 size_t onnxd_recurrent_workspace_bytes(const onnxd_compute *context,
                                        const onnxd_recurrent_cell *cell)
 {
     walk w = walk_of(context, cell);
     size_t sizes[PART_COUNT], total = 0;
+    if (!has_work(context))
+        return 0;
     if (!part_sizes(&w, sizes))
         return SIZE_MAX;
     for (size_t i = 0; i < PART_COUNT; i++)
@@ -326,7 +337,7 @@ onnxd_status *onnxd_recurrent_compute(const onnxd_compute *context,
 {
     walk w = walk_of(context, cell);
     ONNXD_TRY(read_lengths(&w));
-    if (w.batch == 0 || w.hidden == 0)
+    if (!has_work(context))
         return NULL;
     size_t sizes[PART_COUNT];
     if (!part_sizes(&w, sizes))

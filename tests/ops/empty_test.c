@@ -142,6 +142,20 @@ static const op_text rows[] = {
     {"Unique:2", 0, "axis=0", "float$", ""},
     {"Unique:2", 0, "axis=-1 sorted=0", "float$", ""},
     {"Tile", 0, "", "float$; int64[4]{1,2,3,0}", ""},
+    {"Attention:4", 0, "", "float$; float$; float$", ""},
+    {"Attention", 0, "q_num_heads=1 kv_num_heads=1", "float$; float$; float$", ""},
+    {"CausalConvWithState:2", 0, "", "float$; float[1,1,1]{1}", ""},
+    {"GRU", 0, "", "float$; float[1,3,1]{1,1,1}; float[1,3,1]{1,1,1}", ""},
+    {"GroupNormalization", 0, "num_groups=1", "float$; float[1]{1}; float[1]{0}", ""},
+    {"InstanceNormalization", 0, "", "float$; float[1]{1}; float[1]{0}", ""},
+    {"LSTM", 0, "", "float$; float[1,4,1]{1,1,1,1}; float[1,4,1]{1,1,1,1}", ""},
+    {"LayerNormalization", 0, "", "float$; float[1]{1}", ""},
+    {"LayerNormalization", 0, "axis=0", "float$; float$; float$", ""},
+    {"LinearAttention:2", 0, "q_num_heads=1 kv_num_heads=1 update_rule='linear'",
+     "float$; float$; float$", ""},
+    {"MeanVarianceNormalization", 0, "axes=[-1]", "float$", ""},
+    {"RNN", 0, "", "float$; float[1,1,1]{1}; float[1,1,1]{1}", ""},
+    {"RotaryEmbedding", 0, "num_heads=1", "float$; float$; float$", ""},
 };
 
 typedef struct outcome {
