@@ -131,7 +131,7 @@ class Result:
 
 def judge(case, found):
     if case.check is not None:
-        text = found if isinstance(found, str) else case.check(case, found)
+        text = f"onnxd: {found}" if isinstance(found, str) else case.check(case, found)
         return Result(case, "failed" if text else "passed", "check", text or "")
     peer, wanted = peers.expected(case)
     if peer is None:

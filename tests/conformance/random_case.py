@@ -80,6 +80,17 @@ class Case:
         return f"{self.operator}-{self.opset}({shapes}) {attributes}"
 
 
+def is_same(found, wanted):
+    """Whether two arrays have the same shape and the same elements, bit for bit."""
+    found, wanted = np.asarray(found), np.asarray(wanted)
+    if found.shape != wanted.shape:
+        return False
+    if wanted.dtype == np.object_:
+        texts = [v.decode() if isinstance(v, bytes) else v for v in found.ravel()]
+        return texts == wanted.ravel().tolist()
+    return found.dtype == wanted.dtype and found.tobytes() == wanted.tobytes()
+
+
 def describe(value):
     if value is None:
         return "-"
