@@ -3,22 +3,16 @@
 #include <tgmath.h>
 
 #include "ops/choice.h"
+#include "ops/gate.h"
 #include "ops/ops.h"
 #include "ops/unary.h"
 
-/* 1 / sqrt(2) and 2 sqrt(2 / pi). */
-#define SQRT_HALF 0.70710678118654752440
-#define TWO_SQRT_2_OVER_PI 1.59576912160573071176
-
-/* x times the normal distribution's function, which is erfc(-x / sqrt(2)) / 2. */
-#define gelu_EXPRESSION(C, x, p) ((C)0.5 * (x)*erfc(-(x) * (C)SQRT_HALF))
-/* (1 + tanh(u)) / 2 is the logistic function of 2 u. */
-#define tanh_gelu_EXPRESSION(C, x, p)                                                              \
-    ((x) / (1 + exp(-(C)TWO_SQRT_2_OVER_PI * ((x) + (C)0.044715 * (x) * (x) * (x)))))
+#define gelu_EXPRESSION(C, x, p) ONNXD_GELU(C, x)
+#define tanh_gelu_EXPRESSION(C, x, p) ONNXD_TANH_GELU(C, x)
 #define hard_swish_EXPRESSION(C, x, p) ((x)*clip_unit((x) / 6 + (C)0.5))
 #define clip_unit(value) ((value) < 0 ? 0 : (value) > 1 ? 1 : (value))
 #define mish_EXPRESSION(C, x, p) ((x) > 20 ? (x) : (x) * (C)mish_gate((double)exp(x)))
-#define swish_EXPRESSION(C, x, p) ((x) / (1 + exp(-(C)(p)->alpha * (x))))
+#define swish_EXPRESSION(C, x, p) ONNXD_SWISH(C, x, (p)->alpha)
 
 /* tanh(log(1 + e)), which rounds to 1 for e beyond exp(20). */
 static inline double mish_gate(double e)
@@ -113,7 +107,7 @@ typedef void (*swiglu_kernel)(void *out, const void *a, const void *b, size_t co
         const T *a = a_data, *b = b_data;                                                          \
         for (size_t i = 0; i < count; i++) {                                                       \
             C x = LOAD(C, a[i]);                                                                   \
-            out[i] = STORE(T, x / (1 + exp(-(C)alpha * x)) * LOAD(C, b[i]));                       \
+            out[i] = STORE(T, ONNXD_SWISH(C, x, alpha) * LOAD(C, b[i]));                           \
         }                                                                                          \
     }
 ONNXD_EACH_FLOAT(SWIGLU_KERNEL, swiglu)

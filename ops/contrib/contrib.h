@@ -1,0 +1,30 @@
+/*
+ * What the operators of the domain com.microsoft share.
+ */
+#ifndef ONNXD_OPS_CONTRIB_CONTRIB_H
+#define ONNXD_OPS_CONTRIB_CONTRIB_H
+
+#include "graph/op.h"
+
+/* The domain has one version. */
+#define ONNXD_CONTRIB_NAME(name) .domain = "com.microsoft", .op_type = name, .since = 1, .until = 1
+
+/* An input or output of a computation, NULL where absent. */
+const onnxd_tensor_view *onnxd_contrib_input(const onnxd_compute *compute, uint32_t index);
+const onnxd_tensor_view *onnxd_contrib_output(const onnxd_compute *compute, uint32_t index);
+
+/* INVALID_ARGUMENT unless input `index` is absent, of unknown rank, or of rank `rank` with the
+ * dimensions `expected`, of which only static ones are compared. */
+ONNXD_NODISCARD onnxd_status *onnxd_contrib_check_dims(const onnxd_infer *infer, uint32_t index,
+                                                       int32_t rank, const int64_t *expected);
+/* The last dimension of a shape, unknown where it is not known. Errors: INVALID_ARGUMENT for rank
+ * 0, naming input `index`. */
+ONNXD_NODISCARD onnxd_status *onnxd_contrib_last_dim(const onnxd_infer *infer, uint32_t index,
+                                                     int64_t *out_dim);
+
+/* An input beyond the formals that a definition has room for: its last formal stands for it, and
+ * its own types are checked here. */
+ONNXD_NODISCARD onnxd_status *onnxd_contrib_check_type(const onnxd_infer *infer, uint32_t index,
+                                                       onnxd_dtype_set types);
+
+#endif
