@@ -1,10 +1,12 @@
 #!/bin/bash
 # Builds and runs every test; the last line is "N passed, N failed". Usage: scripts/test.sh
 #
-#   release, gcc   all tests, the checks of the sources, the end-to-end tests, ONNX's own cases
+#   release, gcc   all tests, the checks of the sources, the end-to-end tests, ONNX's own cases,
+#                  random cases against onnxruntime, real models
 #   oneDNN 3       the tests of the CPU provider
 #   debug, clang   all tests
-#   asan, gcc      all tests but the timed ones, and the end-to-end tests of the daemon itself
+#   asan, gcc      all tests but the timed ones, the end-to-end tests of the daemon itself, ONNX's
+#                  own and random cases
 #   tsan, gcc      the tests that use threads, and the end-to-end tests of the daemon's life
 #   clang-tidy     every source file
 set -uo pipefail
@@ -57,6 +59,22 @@ run_ctest() {
         "$results/$name.log" | head -n 60
 }
 
+# conformance NAME BINARY SCRIPT ARGUMENTS...: one step; the totals that SCRIPT ends with are shown.
+conformance() {
+    local name="$1" binary="$2" script="$3"
+    shift 3
+    say "conformance: $name"
+    if timeout 1500 .venv/bin/python "tests/conformance/$script" --binary "$binary" "$@" \
+        >"$results/$name.log" 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        failures+=("$name")
+        grep -E '^(failed|no peer|not hit)' "$results/$name.log" | head -n 60
+    fi
+    tail -n 8 "$results/$name.log" | cut -c1-200 | sed 's/^/    /'
+}
+
 # run_pytest NAME BINARY ARGUMENTS...
 run_pytest() {
     local name="$1" binary="$2"
@@ -106,6 +124,7 @@ run_ctest release build/release -LE timing -j "$(nproc)"
 run_ctest timing build/release -L timing -j 1
 one "smoke test" scripts/serve.sh --smoke
 run_pytest e2e build/release/onnxd tests/e2e tests/conformance
+conformance compare-ort build/release/onnxd compare_ort.py --all
 
 say "tests: oneDNN 3"
 scripts/onednn3.sh >"$results/onednn3.log" 2>&1
@@ -117,6 +136,8 @@ one "build: asan, gcc" build asan
 run_ctest asan build/asan "${untimed[@]}"
 run_pytest e2e-asan build/asan/onnxd tests/e2e/test_lifecycle.py tests/e2e/test_command_line.py \
     tests/e2e/test_service.py
+conformance onnx-cases-asan build/asan/onnxd run_onnx_cases.py
+conformance compare-ort-asan build/asan/onnxd compare_ort.py --all --seed 2
 
 one "build: debug, clang" build clang
 run_ctest clang build/clang "${untimed[@]}"

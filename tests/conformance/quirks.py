@@ -12,6 +12,7 @@ def _has_nan(case):
 
 
 ENTRIES = (
+    ("ort", "Sign", _has_nan, "the sign of NaN is NaN for float, 0 for float16"),
 )
 
 

@@ -37,7 +37,7 @@ def if_(draw):
 def loop(draw):
     """Carries a tensor that grows by a captured one, and scans it."""
     dtype = draw.type(2)
-    if dtype not in ARITHMETIC or draw.opset < 9 and "int" in dtype:
+    if dtype not in ARITHMETIC or draw.opset < 7 or draw.opset < 9 and "int" in dtype:
         return carried(draw, dtype, "Loop")
     shape = draw.shape(0, 3, least=1)
     i, going, x = (draw.local_name(n) for n in ("i", "going", "x"))

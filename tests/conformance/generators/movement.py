@@ -128,9 +128,11 @@ def concat(draw):
         part = list(shape)
         part[axis] = draw.dim()
         parts.append(data_of(draw, part))
+    moves = tuple(range(len(parts)))
+    modern = draw.case(parts, {"axis": axis}, opset=13, moves=moves) if draw.opset < 4 else None
     if draw.opset < 4 and axis == 1 and draw.chance():
-        return draw.case(parts, moves=tuple(range(len(parts))))
-    return draw.case(parts, {"axis": axis}, moves=tuple(range(len(parts))))
+        return draw.case(parts, moves=moves, modern=modern)
+    return draw.case(parts, {"axis": axis}, moves=moves, modern=modern)
 
 
 @generator("Split")

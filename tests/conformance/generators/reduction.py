@@ -18,7 +18,7 @@ def reduce(draw):
     shape = draw.shape(1 if draw.chance(0.9) else 0, 5, least=1 if name in NO_EMPTY else 0)
     low, high = {"ReduceLogSum": (0.5, 4), "ReduceProd": (-2, 2)}.get(name, (-4, 4))
     exact = name in ("ReduceMax", "ReduceMin")
-    data = draw.values(dtype, shape, low, high, special=0.1 if exact else 0,
+    data = draw.values(dtype, shape, low, high, special=0,
                        wide=0.3 if exact else 0)
     if name in ("ReduceLogSum", "ReduceLogSumExp", "ReduceL2", "ReduceMean") and dtype in INTEGERS:
         data = np.asarray(np.abs(data.astype(np.int64)) + 1).astype(NUMPY[dtype])
