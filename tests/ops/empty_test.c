@@ -80,6 +80,20 @@ static const op_text rows[] = {
     {"BitShift", 0, "direction='LEFT'", "uint16$; uint16$", ""},
     {"Einsum", 0, "equation='...,...->...'", "float$; float$", ""},
     {"Einsum", 0, "equation='...->'", "float$", ""},
+    {"HannWindow", 0, "", NULL, ""},
+    {"HammingWindow", 0, "", NULL, ""},
+    {"BlackmanWindow", 0, "", NULL, ""},
+    {"MelWeightMatrix", 0, "", NULL, ""},
+    {"STFT", 0, "", "float$; int64[]{1}", ""},
+    {"NegativeLogLikelihoodLoss", 0, "", "float[0,1152921504606846976]{}; int64[0]{}", ""},
+    {"SoftmaxCrossEntropyLoss", 0, "", "float[0,1152921504606846976]{}; int64[0]{}", ""},
+    {"ai.onnx.preview.training/Adagrad:2", 0, "", "float[]{1}; int64[]{0}; float$; float$; float$",
+     ""},
+    {"ai.onnx.preview.training/Adam:3", 0, "",
+     "float[]{1}; int64[]{0}; float$; float$; float$; float$", ""},
+    {"ai.onnx.preview.training/Momentum:2", 0,
+     "alpha=0.5 beta=0.5 mode='standard' norm_coefficient=0.0",
+     "float[]{1}; int64[]{0}; float$; float$; float$", ""},
     {"ReduceSum", 0, "", "float$", ""},
     {"ReduceSum", 0, "axes=[0]", "float$", ""},
     {"ReduceSum", 0, "", "float$; int64[1]{-1}", ""},
@@ -165,8 +179,10 @@ typedef struct outcome {
 
 static bool is_named(const op_text *row, const char *op_type)
 {
-    size_t length = strcspn(row->op_type, ":");
-    return strlen(op_type) == length && memcmp(op_type, row->op_type, length) == 0;
+    const char *slash = strchr(row->op_type, '/'); /* after the domain */
+    const char *name = slash == NULL ? row->op_type : slash + 1;
+    size_t length = strcspn(name, ":");
+    return strlen(op_type) == length && memcmp(op_type, name, length) == 0;
 }
 
 /* `inputs` with every $ replaced. */
