@@ -16,6 +16,13 @@ onnxd_pkg(systemd libsystemd)
 onnxd_pkg(criterion criterion)
 onnxd_pkg(re2 re2)
 
+# The image formats of ImageDecoder.
+onnxd_pkg(jpeg libjpeg)
+onnxd_pkg(png libpng)
+onnxd_pkg(webp libwebp)
+onnxd_pkg(tiff libtiff-4)
+onnxd_pkg(openjp2 libopenjp2)
+
 # oneDNN 2.6 or 3.x. ONNXD_DNNL_ROOT points at another installation than the system's.
 set(ONNXD_DNNL_ROOT "" CACHE PATH "prefix of a oneDNN installation; empty for the system's")
 find_path(ONNXD_DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.h HINTS ${ONNXD_DNNL_ROOT}/include REQUIRED)

@@ -226,9 +226,10 @@ static onnxd_status *compute(const onnxd_compute *context)
         return NULL;
     deform_extent extent = extent_of(context);
     bool is_half = onnxd_real_is_half(output->dtype);
-    for (uint32_t i = 0; i < context->input_count; i++) {
+    for (uint32_t i = 0; i < INPUT_COUNT; i++) {
         const onnxd_tensor_view *input = &context->inputs[i];
-        if (!onnxd_tensor_view_is_present(input))
+        bool is_optional = i > INPUT_OFFSET;
+        if (is_optional && (i >= context->input_count || !onnxd_tensor_view_is_present(input)))
             continue;
         inputs[i] = onnxd_tensor_view_data(input);
         if (!is_half)
