@@ -7,13 +7,15 @@
 #include "ops/move.h"
 #include "ops/ops.h"
 #include "ops/random/generator.h"
+#include "ops/random/mersenne.h"
 #include "ops/support.h"
 #include "ops/types.h"
 
 enum { DATA, RATIO, TRAINING };
 
 typedef struct dropout_params {
-    onnxd_seed seed;
+    bool has_seed;
+    uint32_t seed; /* of the attribute's bits those that the reference takes */
 } dropout_params;
 
 static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *arena, void *params)
@@ -30,8 +32,8 @@ static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *a
     dropout_params *p = params;
     ONNXD_TRY(onnxd_attribute_int(node, "is_test", INT64_MIN, INT64_MAX, &is_test));
     ONNXD_TRY(onnxd_attribute_int(node, "seed", INT64_MIN, INT64_MAX, &seed));
-    p->seed =
-        (onnxd_seed){.is_given = onnxd_node_attribute(node, "seed") != NULL, .value = (float)seed};
+    p->has_seed = onnxd_node_attribute(node, "seed") != NULL;
+    p->seed = (uint32_t)seed;
     return onnxd_attribute_float(node, "ratio", &ratio);
 }
 
@@ -76,26 +78,51 @@ static onnxd_status *infer(onnxd_infer *infer)
     return NULL;
 }
 
+/* With a seed the numbers of ONNX's reference, else new ones. */
+typedef struct draws {
+    bool has_seed;
+    onnxd_mersenne mersenne;
+    onnxd_generator generator;
+} draws;
+
+static onnxd_status *begin_draws(const onnxd_compute *compute, draws *d)
+{
+    static const onnxd_seed no_seed = {.is_given = false};
+    const dropout_params *p = compute->params;
+    d->has_seed = p->has_seed;
+    if (!p->has_seed)
+        return onnxd_generator_init(&d->generator, compute->node, &no_seed);
+    onnxd_mersenne_init(&d->mersenne, p->seed);
+    return NULL;
+}
+
+static void draw(draws *d, double *values, size_t count)
+{
+    if (d->has_seed)
+        onnxd_mersenne_uniform(&d->mersenne, values, count);
+    else
+        onnxd_generator_uniform(&d->generator, values, count);
+}
+
 /* `mask` is NULL where it is not asked for. */
 static onnxd_status *drop(const onnxd_compute *compute, double ratio, uint8_t *mask)
 {
     static const onnxd_rounding rounding = {.saturates = true};
-    const dropout_params *p = compute->params;
     const onnxd_tensor_view *input = &compute->inputs[DATA];
     const void *from = onnxd_tensor_view_data(input);
     void *to = onnxd_tensor_view_data(&compute->outputs[0]);
     size_t count = onnxd_tensor_view_count(input);
     double scale = 1 / (1 - ratio);
-    onnxd_generator generator;
-    ONNXD_TRY(onnxd_generator_init(&generator, compute->node, &p->seed));
+    draws d;
+    ONNXD_TRY(begin_draws(compute, &d));
     for (size_t first = 0; first < count; first += ONNXD_WIDE_CHUNK) {
         onnxd_wide values[ONNXD_WIDE_CHUNK];
-        double draws[ONNXD_WIDE_CHUNK];
+        double drawn[ONNXD_WIDE_CHUNK];
         size_t part = count - first < ONNXD_WIDE_CHUNK ? count - first : ONNXD_WIDE_CHUNK;
-        onnxd_generator_uniform(&generator, draws, part);
+        draw(&d, drawn, part);
         onnxd_wide_load(input->dtype, from, first, part, values);
         for (size_t i = 0; i < part; i++) {
-            bool is_kept = draws[i] >= ratio;
+            bool is_kept = drawn[i] >= ratio;
             values[i].f = is_kept ? values[i].f * scale : 0;
             if (mask != NULL)
                 mask[first + i] = is_kept;

@@ -201,3 +201,18 @@ Test(movement, reductions)
     };
     EXPECT_EVALUATED(calls);
 }
+
+Test(movement, dropout_in_training)
+{
+    static const op_text calls[] = {
+        {"Dropout:2", 13, "seed=0", "float[4]{1,2,3,4}; double[]{0.6}; bool[]{1}",
+         "float[4]{0,5,7.5,0}; bool[4]{0,1,1,0}"},
+        {"Dropout:2", 22, "seed=0", "float8e5m2[4]{1,2,3,4}; double[]{0.6}; bool[]{1}",
+         "float8e5m2[4]{0,5,8,0}; bool[4]{0,1,1,0}"},
+        {"Dropout:2", 12, "", "double[2]{1,2}; float[]{0.9}; bool[]{0}",
+         "double[2]{1,2}; bool[2]{1,1}"},
+        {"Dropout:2", 7, "ratio=0.9", "float16[2]{1,2}", "float16[2]{1,2}; float16[2]{1,1}"},
+        {"Dropout", 13, "", "float[1]{1}; float[]{nan}; bool[]{1}", "error: the ratio, is nan"},
+    };
+    EXPECT_EVALUATED(calls);
+}
