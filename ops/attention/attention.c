@@ -206,7 +206,7 @@ static onnxd_status *check_mask(const onnxd_node *node, const onnxd_shape *mask,
 static onnxd_status *resolve(const onnxd_node *node, const attention_params *params,
                              const onnxd_shape *const *shapes, attention_dims *out)
 {
-    attention_dims dims;
+    attention_dims dims = {.rank = ONNXD_RANK_UNKNOWN};
     ONNXD_TRY(resolve_rank(node, params, shapes, &dims.rank));
     ONNXD_TRY(unpack(node, Q, shapes[Q], params->q_heads, &dims.q));
     ONNXD_TRY(unpack(node, K, shapes[K], params->kv_heads, &dims.k));
@@ -245,11 +245,12 @@ static void set_output(onnxd_infer *context, uint32_t index, onnxd_dtype dtype,
 
 static onnxd_status *infer(onnxd_infer *context)
 {
-    const onnxd_shape *shapes[INPUT_COUNT] = {NULL};
-    for (uint32_t i = 0; i < context->input_count; i++)
+    const onnxd_shape *shapes[INPUT_COUNT] = {&context->inputs[Q].shape, &context->inputs[K].shape,
+                                              &context->inputs[V].shape};
+    for (uint32_t i = MASK; i < context->input_count; i++)
         if (onnxd_op_has_input(context->node, i))
             shapes[i] = &context->inputs[i].shape;
-    attention_dims d;
+    attention_dims d = {.rank = ONNXD_RANK_UNKNOWN};
     ONNXD_TRY(resolve(context->node, context->params, shapes, &d));
     context->outputs[Y].dtype = context->inputs[Q].dtype;
     if (d.rank == 4) {
@@ -290,11 +291,11 @@ static const onnxd_tensor_view *output_at(const onnxd_compute *context, uint32_t
 
 static onnxd_status *dims_of(const onnxd_compute *context, attention_dims *out)
 {
-    const onnxd_shape *shapes[INPUT_COUNT] = {NULL};
-    for (uint32_t i = 0; i < INPUT_COUNT; i++) {
-        const onnxd_tensor_view *view = input_at(context, i);
-        shapes[i] = view == NULL ? NULL : &view->shape;
-    }
+    const onnxd_shape *shapes[INPUT_COUNT] = {&context->inputs[Q].shape, &context->inputs[K].shape,
+                                              &context->inputs[V].shape};
+    for (uint32_t i = MASK; i < context->input_count; i++)
+        if (onnxd_tensor_view_is_present(&context->inputs[i]))
+            shapes[i] = &context->inputs[i].shape;
     return resolve(context->node, context->params, shapes, out);
 }
 
@@ -330,7 +331,7 @@ static onnxd_attention_mask mask_of(const onnxd_tensor_view *view)
                                  .length = (size_t)shape->dims[shape->rank - 1]};
     size_t *const strides[] = {&mask.row, &mask.head, &mask.batch};
     size_t stride = mask.length;
-    for (int32_t i = shape->rank - 2, s = 0; i >= 0; i--, s++) {
+    for (int32_t i = shape->rank - 2, s = 0; i >= 0 && s < 3; i--, s++) {
         *strides[s] = shape->dims[i] == 1 ? 0 : stride;
         stride *= (size_t)shape->dims[i];
     }
@@ -399,7 +400,7 @@ static void store_present(const onnxd_compute *context, const attention_dims *d,
     char *to = onnxd_tensor_view_data(present);
     for (size_t b = 0; b < (size_t)d->q.batch; b++)
         for (size_t h = 0; h < (size_t)d->k.heads; h++) {
-            if (past_bytes != 0) {
+            if (past_at != NULL && past_bytes != 0) {
                 memcpy(to, past_at, past_bytes);
                 past_at += past_bytes;
                 to += past_bytes;
@@ -447,7 +448,7 @@ static size_t offset_count(const onnxd_compute *context, const attention_dims *d
 
 static size_t workspace_bytes(const onnxd_compute *context)
 {
-    attention_dims d;
+    attention_dims d = {.rank = ONNXD_RANK_UNKNOWN};
     if (!has_work(context))
         return 0;
     onnxd_status *status = dims_of(context, &d);
@@ -465,7 +466,7 @@ static size_t workspace_bytes(const onnxd_compute *context)
 
 static onnxd_status *compute(const onnxd_compute *context)
 {
-    attention_dims d;
+    attention_dims d = {.rank = ONNXD_RANK_UNKNOWN};
     ONNXD_TRY(dims_of(context, &d));
     store_present(context, &d, PRESENT_KEY, d.q.size);
     store_present(context, &d, PRESENT_VALUE, d.v.size);
