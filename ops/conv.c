@@ -10,17 +10,21 @@
 #include "ops/support.h"
 #include "ops/types.h"
 
+onnxd_status *onnxd_conv_parse_params(const onnxd_node *node, onnxd_conv_params *params)
+{
+    params->group = 1;
+    ONNXD_TRY(onnxd_attribute_int(node, "group", 1, ONNXD_WINDOW_MAX_VALUE, &params->group));
+    return onnxd_window_parse(node, &params->window);
+}
+
 onnxd_status *onnxd_conv_parse(const onnxd_node *node, int64_t opset, onnxd_arena *arena, void *out)
 {
     static const char *const names[] = {"auto_pad", "dilations", "group", "kernel_shape",
                                         "pads",     "strides",   NULL};
-    onnxd_conv_params *params = out;
     (void)opset;
     (void)arena;
-    params->group = 1;
     ONNXD_TRY(onnxd_attributes_allow(node, names));
-    ONNXD_TRY(onnxd_attribute_int(node, "group", 1, ONNXD_WINDOW_MAX_VALUE, &params->group));
-    return onnxd_window_parse(node, &params->window);
+    return onnxd_conv_parse_params(node, out);
 }
 
 static onnxd_status *check_channels(const onnxd_node *node, const onnxd_conv_params *params,
@@ -90,7 +94,7 @@ onnxd_status *onnxd_conv_infer_shape(const onnxd_node *node, const onnxd_conv_pa
     return NULL;
 }
 
-static onnxd_status *infer(onnxd_infer *context)
+onnxd_status *onnxd_conv_infer(onnxd_infer *context)
 {
     onnxd_tensor_type *output = &context->outputs[0];
     output->dtype = context->inputs[0].dtype;
@@ -176,7 +180,7 @@ static void compute_half(const onnxd_compute *context, const conv_extent *extent
                       onnxd_tensor_view_data(output));
 }
 
-static onnxd_status *compute(const onnxd_compute *context)
+onnxd_status *onnxd_conv_compute(const onnxd_compute *context)
 {
     const onnxd_tensor_view *inputs = context->inputs;
     if (onnxd_tensor_view_count(&context->outputs[0]) == 0)
@@ -204,8 +208,9 @@ static onnxd_status *compute(const onnxd_compute *context)
                    {.types = set, .type_variable = 1},                                             \
                    {.types = set, .type_variable = 1, .is_optional = true}},                       \
         .outputs = {{.types = set, .type_variable = 1}},                                           \
-        .params_bytes = sizeof(onnxd_conv_params), .parse = onnxd_conv_parse, .infer = infer,      \
-        .workspace_bytes = workspace_bytes, .compute = compute                                     \
+        .params_bytes = sizeof(onnxd_conv_params), .parse = onnxd_conv_parse,                      \
+        .infer = onnxd_conv_infer, .workspace_bytes = workspace_bytes,                             \
+        .compute = onnxd_conv_compute                                                              \
     }
 
 const onnxd_op_def onnxd_op_conv[] = {

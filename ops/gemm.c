@@ -14,22 +14,29 @@
 
 /* ---- attributes and shapes ------------------------------------------------------------------- */
 
+onnxd_status *onnxd_gemm_parse_params(const onnxd_node *node, onnxd_gemm_params *params)
+{
+    int64_t transposes_a = 0, transposes_b = 0;
+    params->alpha = params->beta = 1.0f;
+    ONNXD_TRY(onnxd_attribute_float(node, "alpha", &params->alpha));
+    ONNXD_TRY(onnxd_attribute_float(node, "beta", &params->beta));
+    ONNXD_TRY(onnxd_attribute_int(node, "transA", 0, 1, &transposes_a));
+    ONNXD_TRY(onnxd_attribute_int(node, "transB", 0, 1, &transposes_b));
+    params->transposes_a = transposes_a != 0;
+    params->transposes_b = transposes_b != 0;
+    return NULL;
+}
+
 static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *arena, void *out)
 {
     static const char *const names_1[] = {"alpha", "beta", "broadcast", "transA", "transB", NULL};
     static const char *const names_7[] = {"alpha", "beta", "transA", "transB", NULL};
     onnxd_gemm_params *params = out;
-    int64_t transposes_a = 0, transposes_b = 0, broadcasts = opset >= 7;
+    int64_t broadcasts = opset >= 7;
     (void)arena;
-    params->alpha = params->beta = 1.0f;
     ONNXD_TRY(onnxd_attributes_allow(node, opset < 7 ? names_1 : names_7));
-    ONNXD_TRY(onnxd_attribute_float(node, "alpha", &params->alpha));
-    ONNXD_TRY(onnxd_attribute_float(node, "beta", &params->beta));
-    ONNXD_TRY(onnxd_attribute_int(node, "transA", 0, 1, &transposes_a));
-    ONNXD_TRY(onnxd_attribute_int(node, "transB", 0, 1, &transposes_b));
+    ONNXD_TRY(onnxd_gemm_parse_params(node, params));
     ONNXD_TRY(onnxd_attribute_int(node, "broadcast", 0, 1, &broadcasts));
-    params->transposes_a = transposes_a != 0;
-    params->transposes_b = transposes_b != 0;
     params->needs_equal_c = broadcasts == 0;
     return NULL;
 }
@@ -70,7 +77,7 @@ static onnxd_status *check_c(const onnxd_infer *context, const onnxd_shape *resu
                           onnxd_shape_format(result, allowed, sizeof(allowed)));
 }
 
-static onnxd_status *infer(onnxd_infer *context)
+onnxd_status *onnxd_gemm_infer(onnxd_infer *context)
 {
     const onnxd_gemm_params *params = context->params;
     int64_t a[2] = {ONNXD_DIM_UNKNOWN, ONNXD_DIM_UNKNOWN};
@@ -227,7 +234,7 @@ static void compute_half(const onnxd_compute *context, const onnxd_product *prod
         finish_bfloat16(&add, result, out);
 }
 
-static onnxd_status *compute(const onnxd_compute *context)
+onnxd_status *onnxd_gemm_compute(const onnxd_compute *context)
 {
     const onnxd_tensor_view *inputs = context->inputs;
     onnxd_dtype dtype = inputs[0].dtype;
@@ -261,8 +268,8 @@ static onnxd_status *compute(const onnxd_compute *context)
                    {.types = set, .type_variable = 1},                                             \
                    {.types = set, .type_variable = 1, .is_optional = inputs_min == 2}},            \
         .outputs = {{.types = set, .type_variable = 1}},                                           \
-        .params_bytes = sizeof(onnxd_gemm_params), .parse = parse, .infer = infer,                 \
-        .workspace_bytes = workspace_bytes, .compute = compute                                     \
+        .params_bytes = sizeof(onnxd_gemm_params), .parse = parse, .infer = onnxd_gemm_infer,      \
+        .workspace_bytes = workspace_bytes, .compute = onnxd_gemm_compute                          \
     }
 
 #define SET_9 (ONNXD_PRODUCT_TYPES & ~ONNXD_SET(BFLOAT16))

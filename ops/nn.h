@@ -5,6 +5,7 @@
 #ifndef ONNXD_OPS_NN_H
 #define ONNXD_OPS_NN_H
 
+#include "graph/op.h"
 #include "ops/window.h"
 
 typedef struct onnxd_conv_params {
@@ -15,6 +16,13 @@ typedef struct onnxd_conv_params {
 /* `parse` of a convolution into onnxd_conv_params. */
 ONNXD_NODISCARD onnxd_status *onnxd_conv_parse(const onnxd_node *node, int64_t opset,
                                                onnxd_arena *arena, void *params);
+/* The same without refusing attributes of other names. */
+ONNXD_NODISCARD onnxd_status *onnxd_conv_parse_params(const onnxd_node *node,
+                                                      onnxd_conv_params *params);
+/* `infer` and `compute` of a convolution whose params begin with onnxd_conv_params. Its inputs are
+ * the first three; computing needs scratch memory only for half types. */
+ONNXD_NODISCARD onnxd_status *onnxd_conv_infer(onnxd_infer *infer);
+ONNXD_NODISCARD onnxd_status *onnxd_conv_compute(const onnxd_compute *compute);
 /* The output's shape; the shapes may be symbolic. Errors: INVALID_ARGUMENT for ranks, channels or
  * windows that do not fit. */
 ONNXD_NODISCARD onnxd_status *onnxd_conv_infer_shape(const onnxd_node *node,
@@ -46,6 +54,14 @@ typedef struct onnxd_gemm_params {
     bool transposes_a, transposes_b;
     bool needs_equal_c; /* opset < 7 without `broadcast`: C has the shape of the result */
 } onnxd_gemm_params;
+
+/* alpha, beta, transA and transB into zeroed params, other attributes not looked at. */
+ONNXD_NODISCARD onnxd_status *onnxd_gemm_parse_params(const onnxd_node *node,
+                                                      onnxd_gemm_params *params);
+/* `infer` and `compute` of a Gemm whose params begin with onnxd_gemm_params. Computing needs
+ * scratch memory only for half types. */
+ONNXD_NODISCARD onnxd_status *onnxd_gemm_infer(onnxd_infer *infer);
+ONNXD_NODISCARD onnxd_status *onnxd_gemm_compute(const onnxd_compute *compute);
 
 /* Softmax and LogSoftmax. */
 typedef struct onnxd_softmax_params {
