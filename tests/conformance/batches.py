@@ -53,7 +53,10 @@ def _run_once(binary, cases, imports):
         _write(folder, "input", [_proto(n, v) for n, v in feeds.items()])
         # Only what is saved counts; what it is compared with just has to be there.
         nothing = onnx.helper.make_tensor("none", onnx.TensorProto.FLOAT, [0], [])
-        _write(folder, "output", [nothing] * len(wanted))
+        empty = onnx.helper.make_sequence("none", onnx.SequenceProto.TENSOR, [])
+        _write(folder, "output", [
+            empty if isinstance(case.outputs[index], tuple) else nothing
+            for case, index in wanted])
         try:
             result = subprocess.run(
                 [str(binary), "run", str(folder / "model.onnx"), "--data", str(folder),

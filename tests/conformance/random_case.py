@@ -264,7 +264,9 @@ class Draw:
     def values(self, dtype, shape, low=-4, high=4, special=0.25, wide=0.25):
         """Values from low to high; sometimes over the whole range, sometimes with NaN and the
         like, unless those chances are 0."""
-        shape = tuple(shape)
+        return np.asarray(self._values(dtype, tuple(shape), low, high, special, wide))
+
+    def _values(self, dtype, shape, low, high, special, wide):
         if dtype == "string":
             flat = [WORDS[i] for i in self.rng.integers(0, len(WORDS), int(np.prod(shape)))]
             return np.array(flat, np.object_).reshape(shape)

@@ -267,6 +267,8 @@ def castable(draw, source, target, shape):
             raise Unsuitable
         if target in PACKED and "int" in target:
             texts = ["0", "1"]
+        elif target == "float8e8m0":
+            texts = ["1", "2", "0.5"]
         elif target in INTEGERS:
             texts = ["0", "7", "12"] + (["-3"] if not target.startswith("u") else [])
         else:
@@ -289,7 +291,7 @@ def castable(draw, source, target, shape):
             # onnxruntime rounds where ONNX truncates.
             values = np.trunc(values)
         values = values.astype(NUMPY[source])
-    return values
+    return np.asarray(values)
 
 
 @generator("Cast")

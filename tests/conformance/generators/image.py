@@ -27,8 +27,11 @@ def upsample(draw):
                                   "width_scale": factors[3]}, modern=modern)
     if draw.opset < 9:
         return draw.case([data], {"mode": mode, "scales": factors}, peers=FALLBACK, moves=moves)
-    return draw.case([data, np.array(factors, np.float32)], {"mode": mode}, peers=FALLBACK,
-                     constants=frozenset({1}), moves=moves)
+    inputs = [data, np.array(factors, np.float32)]
+    more = dict(peers=FALLBACK, constants=frozenset({1}), moves=moves)
+    # Deprecated from opset 10 on, with the meaning it had.
+    modern = draw.case(inputs, {"mode": mode}, opset=9, **more) if draw.opset > 9 else None
+    return draw.case(inputs, {"mode": mode}, modern=modern, **more)
 
 
 def targets(draw, shape):
@@ -102,11 +105,13 @@ def grid_sample(draw):
              "nearest": "nearest"}
     modes = ["linear", "nearest"] + (["cubic"] if spatial == 2 else [])
     mode = draw.choice(modes if dtype in FLOATS else ["nearest"])
+    # What text stands outside of the image ONNX does not say.
+    paddings = ["border", "reflection"] if dtype == "string" else [None, "zeros", "border",
+                                                                   "reflection"]
     image = (draw.integer(1, 2), draw.integer(1, 2), *(draw.integer(2, 4) for _ in range(spatial)))
     grid = (image[0], *(draw.integer(1, 4) for _ in range(spatial)), spatial)
     return draw.case([plain(draw, dtype, image), plain(draw, draw.type(1), grid, -1.3, 1.3)],
-                     {"mode": names[mode], "padding_mode": draw.choice(
-                         [None, "zeros", "border", "reflection"]),
+                     {"mode": names[mode], "padding_mode": draw.choice(paddings),
                       "align_corners": draw.integer(0, 1)}, [dtype], scale=True, atol=1e-4,
                      rtol=1e-4, peers=FALLBACK)
 
