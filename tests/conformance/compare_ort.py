@@ -139,6 +139,9 @@ def judge(case, found):
         return Result(case, "no peer" if not isinstance(found, str) else "failed", "", text)
     if isinstance(found, str):
         return Result(case, "failed", peer, f"onnxd: {found}")
+    if "narrowed" in peer:
+        case = dataclasses.replace(case, rtol=max(case.rtol or 0, 1e-5),
+                                   atol=max(case.atol or 0, 1e-5))
     for index, (kind, actual, expected) in enumerate(zip(case.outputs, found, wanted)):
         if kind is None:
             continue
