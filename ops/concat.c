@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/size_math.h"
+#include "ops/concat.h"
 #include "ops/ops.h"
 #include "ops/support.h"
 #include "ops/types.h"
@@ -47,24 +48,21 @@ static onnxd_status *join(const onnxd_infer *infer, uint32_t index, int32_t axis
     return NULL;
 }
 
-static onnxd_status *infer(onnxd_infer *infer)
+onnxd_status *onnxd_concat_infer(const onnxd_infer *infer, int64_t axis_attribute, uint32_t first,
+                                 uint32_t step, onnxd_shape *out_shape)
 {
-    const concat_params *p = infer->params;
-    onnxd_tensor_type *output = &infer->outputs[0];
     onnxd_shape shape = onnxd_shape_unknown();
     int32_t axis = 0;
     bool has_unknown_rank = false;
-    for (uint32_t i = 0; i < infer->input_count; i++) {
+    for (uint32_t i = first; i < infer->input_count; i += step) {
         const onnxd_tensor_type *input = &infer->inputs[i];
-        if (output->dtype == ONNXD_UNDEFINED)
-            output->dtype = input->dtype;
         if (input->shape.rank < 0) {
             has_unknown_rank = true;
             continue;
         }
         if (shape.rank < 0) {
-            ONNXD_TRY(
-                onnxd_op_axis(infer->node, "attribute 'axis'", p->axis, input->shape.rank, &axis));
+            ONNXD_TRY(onnxd_op_axis(infer->node, "attribute 'axis'", axis_attribute,
+                                    input->shape.rank, &axis));
             shape = input->shape;
             continue;
         }
@@ -77,8 +75,17 @@ static onnxd_status *infer(onnxd_infer *infer)
     }
     if (has_unknown_rank && shape.rank >= 0)
         shape.dims[axis] = ONNXD_DIM_UNKNOWN;
-    output->shape = shape;
+    *out_shape = shape;
     return NULL;
+}
+
+static onnxd_status *infer(onnxd_infer *infer)
+{
+    const concat_params *p = infer->params;
+    onnxd_tensor_type *output = &infer->outputs[0];
+    for (uint32_t i = 0; i < infer->input_count && output->dtype == ONNXD_UNDEFINED; i++)
+        output->dtype = infer->inputs[i].dtype;
+    return onnxd_concat_infer(infer, p->axis, 0, 1, &output->shape);
 }
 
 static onnxd_status *compute(const onnxd_compute *compute)

@@ -154,6 +154,12 @@ void onnxd_pool_sum(const onnxd_window_geometry *g, const double *in, double *ou
     }
 }
 
+void onnxd_pool_average(const onnxd_window_geometry *g, bool counts_pads, const float *in,
+                        float *out)
+{
+    average_plane_float(g, counts_pads, in, out);
+}
+
 #define T float
 #define NAME(f) f##_float
 #define LOAD(x) (x)
@@ -264,6 +270,12 @@ static maximum_function maximum_for(onnxd_dtype dtype)
     if (dtype == ONNXD_UINT8)
         return maximum_plane_uint8;
     return ONNXD_FOR_FLOAT(dtype, maximum_plane);
+}
+
+void onnxd_pool_maximum(onnxd_dtype dtype, const onnxd_window_geometry *g, const void *in,
+                        void *out)
+{
+    maximum_for(dtype)(g, in, out, NULL);
 }
 
 /* Row-major positions within a plane become indices into the whole input. */

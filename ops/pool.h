@@ -17,4 +17,11 @@ ONNXD_NODISCARD onnxd_status *onnxd_global_pool_infer(onnxd_infer *context);
 /* The sum of each window of one plane; padding adds nothing. */
 void onnxd_pool_sum(const onnxd_window_geometry *geometry, const double *in, double *out);
 
+/* The average and the largest element of each window of one plane: the kernels of AveragePool on
+ * floats, and of MaxPool on any type that it takes. */
+void onnxd_pool_average(const onnxd_window_geometry *geometry, bool counts_pads, const float *in,
+                        float *out);
+void onnxd_pool_maximum(onnxd_dtype dtype, const onnxd_window_geometry *geometry, const void *in,
+                        void *out);
+
 #endif

@@ -90,17 +90,22 @@ static onnxd_status *compute(const onnxd_compute *compute)
 #define Y_19 (ONNXD_SET(FLOAT) | ONNXD_SET(FLOAT16) | ONNXD_SET(BFLOAT16))
 #define SCALE_24 (Y_19 | ONNXD_SET(FLOAT8E8M0))
 
+#define X_CONTRIB (X_10 | ONNXD_SET(INT16) | ONNXD_SET(UINT16) | ONNXD_SET(INT4) | ONNXD_SET(UINT4))
+#define Y_CONTRIB (ONNXD_SET(FLOAT) | ONNXD_SET(FLOAT16))
+
 /* y_variable: 2 where the output must have the scale's type. */
 #define ROW(first, last, x, scale, y, y_variable)                                                  \
+    IN_DOMAIN("", onnxd_scale_params_parse, first, last, x, scale, y, y_variable)
+#define IN_DOMAIN(name, parse_function, first, last, x, scale, y, y_variable)                      \
     {                                                                                              \
-        .op_type = "DequantizeLinear", .domain = "", .since = first, .until = last,                \
+        .op_type = "DequantizeLinear", .domain = name, .since = first, .until = last,              \
         .min_inputs = 2, .max_inputs = 3, .min_outputs = 1, .max_outputs = 1,                      \
         .inputs = {{.types = x, .type_variable = 1},                                               \
                    {.types = scale, .type_variable = 2},                                           \
                    {.types = x, .type_variable = 1, .is_optional = true}},                         \
         .outputs = {{.types = y, .type_variable = y_variable}},                                    \
-        .params_bytes = sizeof(onnxd_scale_params), .parse = onnxd_scale_params_parse,             \
-        .infer = infer, .compute = compute                                                         \
+        .params_bytes = sizeof(onnxd_scale_params), .parse = parse_function, .infer = infer,       \
+        .compute = compute                                                                         \
     }
 
 const onnxd_op_def onnxd_op_dequantize_linear[] = {
@@ -112,5 +117,7 @@ const onnxd_op_def onnxd_op_dequantize_linear[] = {
     ROW(24, 24, X_23, SCALE_24, Y_19, 3),
     ROW(25, 27, X_25, SCALE_24, Y_19, 3),
     ROW(28, ONNXD_OPSET_MAX, X_28, SCALE_24, Y_19, 3),
+    IN_DOMAIN("com.microsoft", onnxd_scale_params_parse_contrib, 1, 1, X_CONTRIB, Y_CONTRIB,
+              Y_CONTRIB, 2),
     {.op_type = NULL},
 };

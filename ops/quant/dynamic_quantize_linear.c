@@ -20,46 +20,21 @@ static onnxd_status *infer(onnxd_infer *infer)
     return NULL;
 }
 
-/* The range of the data, which includes 0. NaN is left out, being less than nothing. */
-static void find_range(const float *x, size_t count, float *out_lowest, float *out_highest)
-{
-    float lowest = 0, highest = 0;
-    for (size_t i = 0; i < count; i++) {
-        lowest = x[i] < lowest ? x[i] : lowest;
-        highest = x[i] > highest ? x[i] : highest;
-    }
-    *out_lowest = lowest;
-    *out_highest = highest;
-}
-
 static onnxd_status *compute(const onnxd_compute *compute)
 {
     const onnxd_tensor_view *outputs = compute->outputs;
     const float *x = onnxd_tensor_view_data(&compute->inputs[0]);
     size_t count = onnxd_tensor_view_count(&compute->inputs[0]);
-    float lowest, highest;
-    find_range(x, count, &lowest, &highest);
-    float scale = highest == lowest ? 1 : (highest - lowest) / (float)UINT8_MAX;
-    /* The number that becomes 0, rounded to the range. */
-    const float zero_quotient = -lowest / scale, nothing = 0;
+    float scale;
     uint8_t zero_point;
-    onnxd_quant_store(ONNXD_UINT8, &zero_quotient, &nothing, 1, true, &zero_point, 0);
+    onnxd_quant_choose(x, count, &scale, &zero_point);
     if (onnxd_tensor_view_is_present(&outputs[SCALE]))
         memcpy(onnxd_tensor_view_data(&outputs[SCALE]), &scale, sizeof(scale));
     if (onnxd_tensor_view_is_present(&outputs[ZERO_POINT]))
         memcpy(onnxd_tensor_view_data(&outputs[ZERO_POINT]), &zero_point, sizeof(zero_point));
-    if (!onnxd_tensor_view_is_present(&outputs[Y]))
-        return NULL;
-    float zeros[ONNXD_QUANT_CHUNK], values[ONNXD_QUANT_CHUNK];
-    for (size_t i = 0; i < ONNXD_QUANT_CHUNK; i++)
-        zeros[i] = zero_point;
-    for (size_t first = 0; first < count; first += ONNXD_QUANT_CHUNK) {
-        size_t part = count - first < ONNXD_QUANT_CHUNK ? count - first : ONNXD_QUANT_CHUNK;
-        for (size_t i = 0; i < part; i++)
-            values[i] = x[first + i] / scale;
-        onnxd_quant_store(ONNXD_UINT8, values, zeros, part, true,
-                          onnxd_tensor_view_data(&outputs[Y]), first);
-    }
+    if (onnxd_tensor_view_is_present(&outputs[Y]))
+        onnxd_quant_store_all(ONNXD_UINT8, x, count, scale, zero_point,
+                              onnxd_tensor_view_data(&outputs[Y]));
     return NULL;
 }
 

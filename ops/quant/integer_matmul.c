@@ -58,28 +58,13 @@ static onnxd_matrix_parameter parameter_of(const onnxd_compute *compute, uint32_
     return onnxd_matrix_parameter_of(&compute->inputs[index].shape, matrix, allowed);
 }
 
-/* The vectors of one factor: rows of A, columns of B. */
 static onnxd_integer_vectors vectors_of(const onnxd_compute *compute, uint32_t index,
                                         uint32_t zero_index, const onnxd_matmul_extent *e,
                                         size_t matrix, bool is_a)
 {
-    const onnxd_tensor_view *data = &compute->inputs[index];
-    size_t size = is_a ? e->rows * e->depth : e->depth * e->columns;
-    onnxd_integer_vectors vectors = {.data = (const uint8_t *)onnxd_tensor_view_data(data) +
-                                             matrix * size,
-                                     .is_signed = data->dtype == ONNXD_INT8,
-                                     .vector_stride = is_a ? e->depth : 1,
-                                     .element_stride = is_a ? 1 : e->columns};
-    onnxd_integer_vectors_init(&vectors);
-    if (zero_index >= compute->input_count ||
-        !onnxd_tensor_view_is_present(&compute->inputs[zero_index]))
-        return vectors;
-    onnxd_matrix_parameter zeros =
-        parameter_of(compute, zero_index, &data->shape, is_a ? ONNXD_PER_ROW : ONNXD_PER_COLUMN);
-    vectors.zero_points = (const uint8_t *)onnxd_tensor_view_data(&compute->inputs[zero_index]) +
-                          matrix * zeros.matrix_stride;
-    vectors.zero_step = is_a ? zeros.row_step : zeros.column_step;
-    return vectors;
+    const onnxd_tensor_view *zeros =
+        zero_index < compute->input_count ? &compute->inputs[zero_index] : NULL;
+    return onnxd_integer_factor(&compute->inputs[index], zeros, e, matrix, is_a);
 }
 
 static size_t workspace_integer(const onnxd_compute *compute)

@@ -72,3 +72,23 @@ onnxd_matrix_parameter onnxd_matrix_parameter_of(const onnxd_shape *parameter,
     (void)fit(parameter, matrix, allowed, &found);
     return found;
 }
+
+onnxd_integer_vectors onnxd_integer_factor(const onnxd_tensor_view *factor,
+                                           const onnxd_tensor_view *zeros,
+                                           const onnxd_matmul_extent *e, size_t at, bool is_left)
+{
+    size_t size = is_left ? e->rows * e->depth : e->depth * e->columns;
+    onnxd_integer_vectors vectors = {.data = (const uint8_t *)onnxd_tensor_view_data(factor) +
+                                             at * size,
+                                     .is_signed = factor->dtype == ONNXD_INT8,
+                                     .vector_stride = is_left ? e->depth : 1,
+                                     .element_stride = is_left ? 1 : e->columns};
+    onnxd_integer_vectors_init(&vectors);
+    if (zeros == NULL || !onnxd_tensor_view_is_present(zeros))
+        return vectors;
+    onnxd_matrix_parameter p = onnxd_matrix_parameter_of(
+        &zeros->shape, &factor->shape, is_left ? ONNXD_PER_ROW : ONNXD_PER_COLUMN);
+    vectors.zero_points = (const uint8_t *)onnxd_tensor_view_data(zeros) + at * p.matrix_stride;
+    vectors.zero_step = is_left ? p.row_step : p.column_step;
+    return vectors;
+}

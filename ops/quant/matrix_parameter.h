@@ -6,6 +6,8 @@
 #define ONNXD_OPS_QUANT_MATRIX_PARAMETER_H
 
 #include "graph/op.h"
+#include "ops/nn.h"
+#include "ops/quant/integer_gemm.h"
 
 /* The value for row i and column j of matrix m is number
  * m * matrix_stride + i * row_step + j * column_step. */
@@ -29,5 +31,13 @@ ONNXD_NODISCARD onnxd_status *onnxd_matrix_parameter_check(const onnxd_node *nod
 /* For static shapes that were accepted. */
 onnxd_matrix_parameter onnxd_matrix_parameter_of(const onnxd_shape *parameter,
                                                  const onnxd_shape *matrix, unsigned allowed);
+
+/* Matrix `at` of a factor of a product of int8 or uint8: the rows of the left one, the columns of
+ * the right one. `zeros` are the factor's zero points, accepted as one for all or per row or column
+ * respectively; NULL or absent: all are 0. */
+onnxd_integer_vectors onnxd_integer_factor(const onnxd_tensor_view *factor,
+                                           const onnxd_tensor_view *zeros,
+                                           const onnxd_matmul_extent *extent, size_t at,
+                                           bool is_left);
 
 #endif

@@ -113,16 +113,21 @@ static onnxd_status *compute(const onnxd_compute *compute)
 #define Y_25 (Y_23 | ONNXD_SET(INT2) | ONNXD_SET(UINT2))
 #define Y_28 (Y_25 | ONNXD_SET_FLOAT6)
 
+#define X_CONTRIB (ONNXD_SET(FLOAT) | ONNXD_SET(FLOAT16))
+#define Y_CONTRIB (Y_10 | ONNXD_SET(INT16) | ONNXD_SET(UINT16) | ONNXD_SET(INT4) | ONNXD_SET(UINT4))
+
 /* scale_variable: 1 where the scale must have the input's type. */
 #define ROW(first, last, x, scale, scale_variable, y)                                              \
+    IN_DOMAIN("", onnxd_scale_params_parse, first, last, x, scale, scale_variable, y)
+#define IN_DOMAIN(name, parse_function, first, last, x, scale, scale_variable, y)                  \
     {                                                                                              \
-        .op_type = "QuantizeLinear", .domain = "", .since = first, .until = last, .min_inputs = 2, \
-        .max_inputs = 3, .min_outputs = 1, .max_outputs = 1,                                       \
+        .op_type = "QuantizeLinear", .domain = name, .since = first, .until = last,                \
+        .min_inputs = 2, .max_inputs = 3, .min_outputs = 1, .max_outputs = 1,                      \
         .inputs = {{.types = x, .type_variable = 1},                                               \
                    {.types = scale, .type_variable = scale_variable},                              \
                    {.types = y, .type_variable = 3, .is_optional = true}},                         \
         .outputs = {{.types = y, .type_variable = 3}}, .params_bytes = sizeof(onnxd_scale_params), \
-        .parse = onnxd_scale_params_parse, .infer = infer, .compute = compute                      \
+        .parse = parse_function, .infer = infer, .compute = compute                                \
     }
 
 const onnxd_op_def onnxd_op_quantize_linear[] = {
@@ -134,5 +139,7 @@ const onnxd_op_def onnxd_op_quantize_linear[] = {
     ROW(24, 24, X_19, SCALE_24, 2, Y_23),
     ROW(25, 27, X_19, SCALE_24, 2, Y_25),
     ROW(28, ONNXD_OPSET_MAX, X_19, SCALE_24, 2, Y_28),
+    IN_DOMAIN("com.microsoft", onnxd_scale_params_parse_contrib, 1, 1, X_CONTRIB, X_CONTRIB, 1,
+              Y_CONTRIB),
     {.op_type = NULL},
 };

@@ -137,3 +137,33 @@ void onnxd_quant_store_sums(onnxd_dtype dtype, const int32_t *sums, const float 
         values[i] = (float)sums[i] * scales[i];
     onnxd_quant_store(dtype, values, zero_points, count, saturates, data, first);
 }
+
+void onnxd_quant_store_all(onnxd_dtype dtype, const float *values, size_t count, float scale,
+                           float zero_point, void *data)
+{
+    float zeros[ONNXD_QUANT_CHUNK], quotients[ONNXD_QUANT_CHUNK];
+    for (size_t i = 0; i < ONNXD_QUANT_CHUNK; i++)
+        zeros[i] = zero_point;
+    for (size_t first = 0; first < count; first += ONNXD_QUANT_CHUNK) {
+        size_t part = count - first < ONNXD_QUANT_CHUNK ? count - first : ONNXD_QUANT_CHUNK;
+        for (size_t i = 0; i < part; i++)
+            quotients[i] = values[first + i] / scale;
+        onnxd_quant_store(dtype, quotients, zeros, part, true, data, first);
+    }
+}
+
+void onnxd_quant_choose(const float *values, size_t count, float *out_scale,
+                        uint8_t *out_zero_point)
+{
+    /* NaN is left out, being less than nothing. */
+    float lowest = 0, highest = 0;
+    for (size_t i = 0; i < count; i++) {
+        lowest = values[i] < lowest ? values[i] : lowest;
+        highest = values[i] > highest ? values[i] : highest;
+    }
+    float scale = highest == lowest ? 1 : (highest - lowest) / (float)UINT8_MAX;
+    /* The number that becomes 0, rounded to the range. */
+    const float zero = -lowest;
+    onnxd_quant_store_all(ONNXD_UINT8, &zero, 1, scale, 0, out_zero_point);
+    *out_scale = scale;
+}

@@ -36,4 +36,13 @@ void onnxd_quant_store_sums(onnxd_dtype dtype, const int32_t *sums, const float 
                             const float *zero_points, size_t count, bool saturates, void *data,
                             size_t first);
 
+/* values[i] / scale + zero_point for a whole array. */
+void onnxd_quant_store_all(onnxd_dtype dtype, const float *values, size_t count, float scale,
+                           float zero_point, void *data);
+
+/* The scale and zero point that spread the range of the values, to which 0 belongs, over that of
+ * uint8, by the formulas of ONNX's DynamicQuantizeLinear. */
+void onnxd_quant_choose(const float *values, size_t count, float *out_scale,
+                        uint8_t *out_zero_point);
+
 #endif

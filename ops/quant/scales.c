@@ -61,6 +61,18 @@ onnxd_status *onnxd_scale_params_parse(const onnxd_node *node, int64_t opset, on
     return check_dtype(node, "precision", p->precision, PRECISIONS);
 }
 
+onnxd_status *onnxd_scale_params_parse_contrib(const onnxd_node *node, int64_t opset,
+                                               onnxd_arena *arena, void *params)
+{
+    (void)opset, (void)arena;
+    static const char *const names[] = {"axis", "block_size", NULL};
+    onnxd_scale_params *p = params;
+    p->axis = 1;
+    ONNXD_TRY(onnxd_attributes_allow(node, names));
+    ONNXD_TRY(onnxd_attribute_int(node, "axis", -ONNXD_MAX_RANK, ONNXD_MAX_RANK - 1, &p->axis));
+    return onnxd_attribute_int(node, "block_size", 0, INT64_MAX, &p->block_size);
+}
+
 /* ---- shapes ---- */
 
 /* One element, whatever the rank. */

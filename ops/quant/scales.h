@@ -29,6 +29,11 @@ typedef struct onnxd_scale_params {
 ONNXD_NODISCARD onnxd_status *onnxd_scale_params_parse(const onnxd_node *node, int64_t opset,
                                                        onnxd_arena *arena, void *params);
 
+/* The same in the domain com.microsoft: axis and block_size. */
+ONNXD_NODISCARD onnxd_status *onnxd_scale_params_parse_contrib(const onnxd_node *node,
+                                                               int64_t opset, onnxd_arena *arena,
+                                                               void *params);
+
 /* Checks that attribute output_dtype is a type of output 0, and that inputs 1 (scales) and 2 (zero
  * points, may be absent) fit input 0, as far as their shapes are known. */
 ONNXD_NODISCARD onnxd_status *onnxd_scales_check(const onnxd_infer *infer);
