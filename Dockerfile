@@ -11,7 +11,7 @@ RUN apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
         build-essential cmake ninja-build pkg-config libuv1-dev node-llhttp libcjson-dev \
         libdnnl-dev libprotobuf-c-dev protobuf-c-compiler libsystemd-dev libre2-dev \
-        libjpeg62-turbo-dev libpng-dev libwebp-dev libtiff-dev libopenjp2-7-dev libcriterion-dev python3 \
+        libturbojpeg0-dev libpng-dev libwebp-dev libtiff-dev libopenjp2-7-dev libcriterion-dev python3 \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /source
 COPY . .
@@ -23,7 +23,7 @@ FROM debian:12-slim
 RUN apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
         libuv1 libcjson1 libdnnl2 libprotobuf-c1 libsystemd0 libre2-9 libgomp1 \
-        libjpeg62-turbo libpng16-16 libwebp7 libtiff6 libopenjp2-7 \
+        libturbojpeg0 libpng16-16 libwebp7 libtiff6 libopenjp2-7 \
     && rm -rf /var/lib/apt/lists/* \
     && mkdir /models
 COPY --from=build /usr/bin/onnxd /usr/bin/onnxd

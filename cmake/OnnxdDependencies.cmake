@@ -17,7 +17,7 @@ onnxd_pkg(criterion criterion)
 onnxd_pkg(re2 re2)
 
 # The image formats of ImageDecoder.
-onnxd_pkg(jpeg libjpeg)
+onnxd_pkg(jpeg libturbojpeg)
 onnxd_pkg(png libpng)
 onnxd_pkg(webp libwebp)
 onnxd_pkg(tiff libtiff-4)

@@ -5,7 +5,7 @@ set -euo pipefail
 build_packages=(
     build-essential cmake ninja-build pkg-config curl ca-certificates
     libuv1-dev node-llhttp libcjson-dev libdnnl-dev libprotobuf-c-dev protobuf-c-compiler
-    libsystemd-dev libre2-dev libjpeg62-turbo-dev libpng-dev libwebp-dev libtiff-dev
+    libsystemd-dev libre2-dev libturbojpeg0-dev libpng-dev libwebp-dev libtiff-dev
     libopenjp2-7-dev libcriterion-dev python3
 )
 test_packages=(

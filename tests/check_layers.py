@@ -31,7 +31,7 @@ CONFINED = {
     r"(protobuf-c/|\.pb-c\.h$)": r"^graph/",
     r"dnnl": r"^ep/cpu/dnnl/",
     r"^(cuda|cublas|cudnn|nvrtc)": r"^ep/cuda/",
-    r"^(jpeglib|png|tiffio|openjpeg)\.h$": r"^ops/image/codec/",
+    r"^(turbojpeg|png|tiffio|openjpeg)\.h$": r"^ops/image/codec/",
     r"^webp/": r"^ops/image/codec/",
     r"^re2/": r"^ops/text/regex\.cpp$",
     r"^systemd/": r"^daemon/notify\.c$",
