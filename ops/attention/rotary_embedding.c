@@ -1,11 +1,10 @@
 /* RotaryEmbedding: pairs of each head's elements turned by angles that depend on the position. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/size_math.h"
 #include "graph/attributes.h"
+#include "ops/attention/rotary.h"
 #include "ops/ops.h"
-#include "ops/real.h"
 #include "ops/support.h"
 #include "ops/types.h"
 
@@ -157,38 +156,23 @@ static size_t workspace_bytes(const onnxd_compute *context)
     return onnxd_size_mul(e.size, 3 * sizeof(float), &bytes) ? bytes : SIZE_MAX;
 }
 
-/* Pair i is elements 2i and 2i + 1, or i and i + half. */
-static void turn(const float *in, const float *cosines, const float *sines, size_t half,
-                 bool is_interleaved, float *out)
-{
-    size_t step = is_interleaved ? 2 : 1, apart = is_interleaved ? 1 : half;
-    for (size_t i = 0; i < half; i++) {
-        float a = in[i * step], b = in[i * step + apart];
-        out[i * step] = cosines[i] * a - sines[i] * b;
-        out[i * step + apart] = sines[i] * a + cosines[i] * b;
-    }
-}
-
 static void turn_position(const onnxd_compute *context, const extent *e, size_t batch,
                           size_t position, size_t angle)
 {
     const rotary_params *params = context->params;
     const onnxd_tensor_view *inputs = context->inputs;
     onnxd_dtype dtype = inputs[X].dtype;
-    size_t half = e->rotary_size / 2;
-    float *in = context->workspace, *out = in + e->size, *cosines = out + e->size;
-    float *sines = cosines + half;
-    onnxd_real_read_float(dtype, onnxd_tensor_view_data(&inputs[COSINES]), angle * half, half,
-                          cosines);
-    onnxd_real_read_float(dtype, onnxd_tensor_view_data(&inputs[SINES]), angle * half, half, sines);
-    for (size_t h = 0; h < e->heads; h++) {
-        size_t at = batch * e->batch_stride + h * e->head_stride + position * e->row_stride;
-        onnxd_real_read_float(dtype, onnxd_tensor_view_data(&inputs[X]), at, e->size, in);
-        turn(in, cosines, sines, half, params->is_interleaved, out);
-        memcpy(out + 2 * half, in + 2 * half, (e->size - 2 * half) * sizeof(float));
-        onnxd_real_write_float(dtype, out, e->size, onnxd_tensor_view_data(&context->outputs[0]),
-                               at);
-    }
+    onnxd_rotary rotary = {.cosines = onnxd_tensor_view_data(&inputs[COSINES]),
+                           .sines = onnxd_tensor_view_data(&inputs[SINES]),
+                           .dtype = dtype,
+                           .half = e->rotary_size / 2,
+                           .size = e->size,
+                           .is_interleaved = params->is_interleaved};
+    size_t at = batch * e->batch_stride + position * e->row_stride;
+    onnxd_rotary_heads heads = {onnxd_tensor_view_data(&inputs[X]), dtype, at, e->head_stride};
+    onnxd_rotary_turn(&rotary, angle, e->heads, &heads, dtype,
+                      onnxd_tensor_view_data(&context->outputs[0]), at, e->head_stride,
+                      context->workspace);
 }
 
 static onnxd_status *compute(const onnxd_compute *context)
