@@ -17,6 +17,8 @@ typedef struct conv_transpose_params {
     int64_t output_padding[ONNXD_WINDOW_MAX_SPATIAL];
     size_t output_shape_count; /* 0: follows from the rest */
     int64_t output_shape[ONNXD_WINDOW_MAX_SPATIAL];
+    uint32_t pads_input; /* 0: they are an attribute */
+    uint32_t bias_input;
 } conv_transpose_params;
 
 /* ---- attributes and shapes ------------------------------------------------------------------- */
@@ -46,6 +48,7 @@ static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *a
     (void)opset;
     (void)arena;
     params->group = 1;
+    params->bias_input = 2;
     ONNXD_TRY(onnxd_attributes_allow(node, names));
     ONNXD_TRY(onnxd_attribute_int(node, "group", 1, ONNXD_WINDOW_MAX_VALUE, &params->group));
     ONNXD_TRY(onnxd_window_parse(node, &params->window));
@@ -53,6 +56,38 @@ static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *a
         parse_list(node, "output_padding", 0, &params->window, params->output_padding, &ignored));
     return parse_list(node, "output_shape", 1, &params->window, params->output_shape,
                       &params->output_shape_count);
+}
+
+static onnxd_status *parse_dynamic(const onnxd_node *node, int64_t opset, onnxd_arena *arena,
+                                   void *out)
+{
+    static const char *const names[] = {"auto_pad",       "dilations", "group", "kernel_shape",
+                                        "output_padding", "strides",   NULL};
+    conv_transpose_params *params = out;
+    ONNXD_TRY(onnxd_attributes_allow(node, names));
+    ONNXD_TRY(parse(node, opset, arena, out));
+    params->pads_input = 2;
+    params->bias_input = 3;
+    return NULL;
+}
+
+/* Sets the pads of `params` to those of the view of an input. */
+static onnxd_status *read_pads(const onnxd_node *node, const onnxd_tensor_view *view,
+                               size_t spatial, conv_transpose_params *params)
+{
+    size_t count = 0;
+    ONNXD_TRY(onnxd_op_read_ints(node, params->pads_input, view,
+                                 (size_t)2 * ONNXD_WINDOW_MAX_SPATIAL, params->window.pads,
+                                 &count));
+    if (count != 2 * spatial)
+        return onnxd_op_error(node, "input %" PRIu32 " has %zu elements, needed are %zu",
+                              params->pads_input, count, 2 * spatial);
+    for (size_t i = 0; i < count; i++)
+        if (params->window.pads[i] < 0 || params->window.pads[i] > ONNXD_WINDOW_MAX_VALUE)
+            return onnxd_op_error(
+                node, "element %zu of input %" PRIu32 " is %" PRId64 ", allowed are 0 to %" PRId32,
+                i, params->pads_input, params->window.pads[i], ONNXD_WINDOW_MAX_VALUE);
+    return NULL;
 }
 
 typedef struct transpose_axis {
@@ -128,9 +163,9 @@ static onnxd_status *check_channels(const onnxd_infer *context, const onnxd_shap
         return onnxd_op_error(context->node, "%" PRId64 " groups of %" PRId64 " maps are too many",
                               params->group, weights->dims[1]);
     *out_maps = maps;
-    if (context->input_count < 3 || context->inputs[2].dtype == ONNXD_UNDEFINED)
+    if (!onnxd_op_has_input(context->node, params->bias_input))
         return NULL;
-    const onnxd_shape *bias = &context->inputs[2].shape;
+    const onnxd_shape *bias = &context->inputs[params->bias_input].shape;
     if (bias->rank != ONNXD_RANK_UNKNOWN &&
         (bias->rank != 1 || (maps >= 0 && bias->dims[0] >= 0 && bias->dims[0] != maps)))
         return onnxd_op_error(
@@ -141,10 +176,12 @@ static onnxd_status *check_channels(const onnxd_infer *context, const onnxd_shap
     return NULL;
 }
 
-static onnxd_status *infer_axis(const onnxd_infer *context, size_t spatial, size_t i, int64_t in,
-                                int64_t kernel, int64_t *out_dim)
+/* The output's extent is left unknown where `has_pads` is false: they are an input whose value is
+ * not known. */
+static onnxd_status *infer_axis(const onnxd_infer *context, const conv_transpose_params *params,
+                                bool has_pads, size_t spatial, size_t i, int64_t in, int64_t kernel,
+                                int64_t *out_dim)
 {
-    const conv_transpose_params *params = context->params;
     const onnxd_window *window = &params->window;
     if (window->kernel_count != 0 && kernel >= 0 && kernel != window->kernel[i])
         return onnxd_op_error(context->node,
@@ -160,15 +197,32 @@ static onnxd_status *infer_axis(const onnxd_infer *context, size_t spatial, size
         return onnxd_op_error(context->node,
                               "kernel dimension %zu is %" PRId64 ", allowed are 1 to %" PRId32, i,
                               kernel, ONNXD_WINDOW_MAX_VALUE);
+    if (!has_pads)
+        return NULL;
     transpose_axis axis;
     ONNXD_TRY(resolve_axis(params, context->node, spatial, i, in, kernel, &axis));
     *out_dim = axis.out;
     return NULL;
 }
 
+/* Pads that are an input replace those of `params`. */
+static onnxd_status *infer_pads(const onnxd_infer *context, size_t spatial,
+                                conv_transpose_params *params, bool *out_is_known)
+{
+    onnxd_tensor_view view;
+    *out_is_known =
+        params->pads_input == 0 || !onnxd_op_has_input(context->node, params->pads_input);
+    if (*out_is_known || !onnxd_infer_known(context, params->pads_input, &view))
+        return NULL;
+    *out_is_known = true;
+    return read_pads(context->node, &view, spatial, params);
+}
+
 static onnxd_status *infer(onnxd_infer *context)
 {
     const conv_transpose_params *params = context->params;
+    conv_transpose_params own = *params;
+    bool has_pads;
     onnxd_shape input = context->inputs[0].shape, weights = context->inputs[1].shape;
     int32_t rank = input.rank != ONNXD_RANK_UNKNOWN ? input.rank : weights.rank;
     context->outputs[0].dtype = context->inputs[0].dtype;
@@ -193,9 +247,10 @@ static onnxd_status *infer(onnxd_infer *context)
     onnxd_shape shape = onnxd_shape_of_rank(rank);
     shape.dims[0] = input.dims[0];
     ONNXD_TRY(check_channels(context, &input, &weights, &shape.dims[1]));
+    ONNXD_TRY(infer_pads(context, spatial, &own, &has_pads));
     for (size_t i = 0; i < spatial; i++)
-        ONNXD_TRY(infer_axis(context, spatial, i, input.dims[2 + i], weights.dims[2 + i],
-                             &shape.dims[2 + i]));
+        ONNXD_TRY(infer_axis(context, &own, has_pads, spatial, i, input.dims[2 + i],
+                             weights.dims[2 + i], &shape.dims[2 + i]));
     context->outputs[0].shape = shape;
     return NULL;
 }
@@ -219,15 +274,28 @@ static size_t volume(const int64_t *dims)
     return (size_t)dims[0] * (size_t)dims[1] * (size_t)dims[2];
 }
 
-static onnxd_status *extent_of(const onnxd_compute *context, transpose_extent *out_extent)
+/* Inputs that may be absent, NULL then. */
+static const onnxd_tensor_view *input_at(const onnxd_compute *context, uint32_t index)
 {
-    const conv_transpose_params *params = context->params;
+    if (index >= context->input_count || !onnxd_tensor_view_is_present(&context->inputs[index]))
+        return NULL;
+    return &context->inputs[index];
+}
+
+/* `pads`: the input that holds them, NULL where there is none or they do not matter. */
+static onnxd_status *extent_of(const onnxd_compute *context, const onnxd_tensor_view *pads,
+                               transpose_extent *out_extent)
+{
+    conv_transpose_params own = *(const conv_transpose_params *)context->params;
+    const conv_transpose_params *params = &own;
     const onnxd_shape *input = &context->inputs[0].shape, *weights = &context->inputs[1].shape;
     size_t spatial = (size_t)input->rank - 2, element = onnxd_dtype_size(context->inputs[0].dtype);
     transpose_extent e = {.batch = (size_t)input->dims[0],
                           .groups = (size_t)params->group,
                           .channels_per_group = (size_t)(input->dims[1] / params->group),
                           .maps_per_group = (size_t)weights->dims[1]};
+    if (pads != NULL)
+        ONNXD_TRY(read_pads(context->node, pads, spatial, &own));
     for (size_t i = 0; i < 3 - spatial; i++)
         e.in[i] = e.out[i] = e.kernel[i] = e.stride[i] = e.dilation[i] = 1;
     for (size_t i = 0; i < spatial; i++) {
@@ -276,7 +344,8 @@ static size_t workspace_bytes(const onnxd_compute *context)
 {
     transpose_extent e;
     size_t count, outputs = onnxd_tensor_view_count(&context->outputs[0]);
-    onnxd_status *status = extent_of(context, &e);
+    /* Pads decide only on the output, and as an input have no value yet. */
+    onnxd_status *status = extent_of(context, NULL, &e);
     if (status != NULL || outputs == 0) {
         onnxd_status_free(status);
         return 0;
@@ -295,14 +364,20 @@ static size_t workspace_bytes(const onnxd_compute *context)
     return onnxd_size_mul(count, element, &count) ? count : SIZE_MAX;
 }
 
+static const onnxd_tensor_view *bias_of(const onnxd_compute *context)
+{
+    const conv_transpose_params *params = context->params;
+    return input_at(context, params->bias_input);
+}
+
 static void compute_half(const onnxd_compute *context, const transpose_extent *extent)
 {
     const onnxd_tensor_view *output = &context->outputs[0];
     float *next = context->workspace;
     const float *widened[3] = {NULL, NULL, NULL};
-    for (uint32_t i = 0; i < context->input_count && i < 3; i++) {
-        const onnxd_tensor_view *input = &context->inputs[i];
-        if (!onnxd_tensor_view_is_present(input))
+    for (uint32_t i = 0; i < 3; i++) {
+        const onnxd_tensor_view *input = i < 2 ? &context->inputs[i] : bias_of(context);
+        if (input == NULL)
             continue;
         size_t count = onnxd_tensor_view_count(input);
         onnxd_real_widen(input->dtype, onnxd_tensor_view_data(input), count, next);
@@ -316,15 +391,16 @@ static void compute_half(const onnxd_compute *context, const transpose_extent *e
 
 static onnxd_status *compute(const onnxd_compute *context)
 {
+    const conv_transpose_params *params = context->params;
     const onnxd_tensor_view *inputs = context->inputs;
     transpose_extent extent;
     if (onnxd_tensor_view_count(&context->outputs[0]) == 0)
         return NULL;
-    ONNXD_TRY(extent_of(context, &extent));
+    ONNXD_TRY(extent_of(
+        context, params->pads_input != 0 ? input_at(context, params->pads_input) : NULL, &extent));
     const void *in = onnxd_tensor_view_data(&inputs[0]);
     const void *weights = onnxd_tensor_view_data(&inputs[1]);
-    bool has_bias = context->input_count > 2 && onnxd_tensor_view_is_present(&inputs[2]);
-    const void *bias = has_bias ? onnxd_tensor_view_data(&inputs[2]) : NULL;
+    const void *bias = bias_of(context) != NULL ? onnxd_tensor_view_data(bias_of(context)) : NULL;
     void *out = onnxd_tensor_view_data(&context->outputs[0]);
     if (inputs[0].dtype == ONNXD_FLOAT)
         transpose_float(&extent, in, weights, bias, out, context->workspace);
@@ -351,5 +427,24 @@ const onnxd_op_def onnxd_op_conv_transpose[] = {
     CONV_TRANSPOSE(1, 10, ONNXD_SET_FLOATS_1),
     CONV_TRANSPOSE(11, 21, ONNXD_SET_FLOATS_1),
     CONV_TRANSPOSE(22, ONNXD_OPSET_MAX, ONNXD_SET_FLOATS),
+    {.op_type = "ConvTransposeWithDynamicPads",
+     .domain = "com.microsoft",
+     .since = 1,
+     .until = 1,
+     .min_inputs = 2,
+     .max_inputs = 4,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .inputs = {{.types = ONNXD_SET_FLOATS_1, .type_variable = 1},
+                {.types = ONNXD_SET_FLOATS_1, .type_variable = 1},
+                {.types = ONNXD_SET(INT64), .is_optional = true},
+                {.types = ONNXD_SET_FLOATS_1, .type_variable = 1, .is_optional = true}},
+     .outputs = {{.types = ONNXD_SET_FLOATS_1, .type_variable = 1}},
+     .params_bytes = sizeof(conv_transpose_params),
+     .parse = parse_dynamic,
+     .infer = infer,
+     .shape_inputs = 1u << 2,
+     .workspace_bytes = workspace_bytes,
+     .compute = compute},
     {.op_type = NULL},
 };

@@ -19,6 +19,8 @@ typedef struct grid_sample_params {
     sample_mode mode;
     sample_padding padding;
     bool aligns_corners;
+    /* com.microsoft's border for mode cubic: taps, not positions, are moved into the input. */
+    bool keeps_positions;
 } grid_sample_params;
 
 static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *arena, void *out)
@@ -38,6 +40,15 @@ static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *a
     params->mode = (sample_mode)mode;
     params->padding = (sample_padding)padding;
     params->aligns_corners = aligns_corners != 0;
+    return NULL;
+}
+
+static onnxd_status *parse_contrib(const onnxd_node *node, int64_t opset, onnxd_arena *arena,
+                                   void *out)
+{
+    grid_sample_params *params = out;
+    ONNXD_TRY(parse(node, opset, arena, out));
+    params->keeps_positions = params->mode == MODE_CUBIC && params->padding == PADDING_BORDER;
     return NULL;
 }
 
@@ -179,8 +190,11 @@ static bool place(const sampler *s, int64_t length, double *inout_x)
 {
     bool aligns = s->params->aligns_corners;
     double low = aligns ? 0 : -0.5, high = (double)length - (aligns ? 1 : 0.5), x = *inout_x;
+    bool is_near = x > -3 && x < (double)length + 2;
     if (s->params->padding == PADDING_ZEROS)
-        return x > -3 && x < (double)length + 2;
+        return is_near;
+    if (s->params->keeps_positions && is_near)
+        return true;
     if (s->params->padding == PADDING_REFLECTION)
         *inout_x = reflect(x, low, high);
     else if (!(x >= low && x <= high))
@@ -381,13 +395,16 @@ static onnxd_status *compute(const onnxd_compute *context)
     return NULL;
 }
 
-#define GRID_SAMPLE(first, last, set, grid_set)                                                    \
+#define GRID_SAMPLE(first, last, set, grid_set) IN_DOMAIN("", parse, first, last, set, grid_set, 2)
+/* grid_variable: 1 where the grid must have the input's type. */
+#define IN_DOMAIN(name, parse_function, first, last, set, grid_set, grid_variable)                 \
     {                                                                                              \
-        .op_type = "GridSample", .domain = "", .since = first, .until = last, .min_inputs = 2,     \
+        .op_type = "GridSample", .domain = name, .since = first, .until = last, .min_inputs = 2,   \
         .max_inputs = 2, .min_outputs = 1, .max_outputs = 1,                                       \
-        .inputs = {{.types = set, .type_variable = 1}, {.types = grid_set}},                       \
+        .inputs = {{.types = set, .type_variable = 1},                                             \
+                   {.types = grid_set, .type_variable = grid_variable}},                           \
         .outputs = {{.types = set, .type_variable = 1}},                                           \
-        .params_bytes = sizeof(grid_sample_params), .parse = parse, .infer = infer,                \
+        .params_bytes = sizeof(grid_sample_params), .parse = parse_function, .infer = infer,       \
         .workspace_bytes = workspace_bytes, .compute = compute                                     \
     }
 
@@ -395,5 +412,8 @@ const onnxd_op_def onnxd_op_grid_sample[] = {
     GRID_SAMPLE(16, 19, ONNXD_SET_ANY_1, ONNXD_SET_FLOATS_1),
     GRID_SAMPLE(20, 21, ONNXD_SET_ANY_1, ONNXD_SET_FLOATS_1),
     GRID_SAMPLE(22, ONNXD_OPSET_MAX, ONNXD_SET_ANY_13, ONNXD_SET_FLOATS),
+    /* By opset 1's names; its result is of a floating-point type, and so are therefore its inputs.
+     */
+    IN_DOMAIN("com.microsoft", parse_contrib, 1, 1, ONNXD_SET_FLOATS_1, ONNXD_SET_FLOATS_1, 1),
     {.op_type = NULL},
 };

@@ -155,23 +155,20 @@ static onnxd_status *compute_eye(const onnxd_compute *compute)
         .infer = infer_eye, .compute = compute_eye                                                 \
     }
 
+#define TRILU_ROW(domain_name, first, last, set)                                                   \
+    {                                                                                              \
+        .op_type = "Trilu", .domain = domain_name, .since = first, .until = last, .min_inputs = 1, \
+        .max_inputs = 2, .min_outputs = 1, .max_outputs = 1,                                       \
+        .inputs = {{.types = set, .type_variable = 1},                                             \
+                   {.types = ONNXD_SET(INT64), .is_optional = true}},                              \
+        .outputs = {{.types = set, .type_variable = 1}}, .params_bytes = sizeof(trilu_params),     \
+        .parse = parse_trilu, .infer = infer_trilu, .compute = compute_trilu                       \
+    }
+
 const onnxd_op_def onnxd_op_triangle[] = {
     EYE_ROW(9, 21, EYE_TYPES_9),
     EYE_ROW(22, ONNXD_OPSET_MAX, EYE_TYPES_22),
-    {.op_type = "Trilu",
-     .domain = "",
-     .since = 14,
-     .until = ONNXD_OPSET_MAX,
-     .min_inputs = 1,
-     .max_inputs = 2,
-     .min_outputs = 1,
-     .max_outputs = 1,
-     .inputs = {{.types = ONNXD_SET_ANY_13, .type_variable = 1},
-                {.types = ONNXD_SET(INT64), .is_optional = true}},
-     .outputs = {{.types = ONNXD_SET_ANY_13, .type_variable = 1}},
-     .params_bytes = sizeof(trilu_params),
-     .parse = parse_trilu,
-     .infer = infer_trilu,
-     .compute = compute_trilu},
+    TRILU_ROW("", 14, ONNXD_OPSET_MAX, ONNXD_SET_ANY_13),
+    TRILU_ROW("com.microsoft", 1, 1, ONNXD_SET_NUMBERS | ONNXD_SET(BOOL)),
     {.op_type = NULL},
 };

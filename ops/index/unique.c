@@ -12,6 +12,7 @@
 
 typedef struct unique_params {
     bool has_axis, is_sorted;
+    bool is_contrib; /* com.microsoft's, of vectors and without the output of first positions */
     int64_t axis;
 } unique_params;
 
@@ -30,10 +31,23 @@ static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *a
     return onnxd_attribute_int(node, "axis", -ONNXD_MAX_RANK, ONNXD_MAX_RANK - 1, &p->axis);
 }
 
+static onnxd_status *parse_contrib(const onnxd_node *node, int64_t opset, onnxd_arena *arena,
+                                   void *params)
+{
+    (void)opset, (void)arena;
+    static const char *const none[] = {NULL};
+    unique_params *p = params;
+    p->is_contrib = true;
+    return onnxd_attributes_allow(node, none);
+}
+
 static onnxd_status *infer(onnxd_infer *infer)
 {
     const unique_params *p = infer->params;
     const onnxd_shape *input = &infer->inputs[0].shape;
+    if (p->is_contrib && input->rank != ONNXD_RANK_UNKNOWN && input->rank != 1)
+        return onnxd_op_error(infer->node, "input 0 has rank %" PRId32 ", it must be a vector",
+                              input->rank);
     for (uint32_t i = 0; i < infer->output_count; i++) {
         if (!onnxd_op_has_output(infer->node, i))
             continue;
@@ -187,11 +201,14 @@ static onnxd_status *publish_list(const unique_call *c, uint32_t index, const in
 
 static onnxd_status *publish(unique_call *c)
 {
+    const unique_params *p = c->dynamic->params;
+    uint32_t omitted = p->is_contrib ? 1 : 0;
     if (onnxd_op_has_output(c->dynamic->node, VALUES))
         ONNXD_TRY(publish_values(c));
-    ONNXD_TRY(publish_list(c, INDICES, c->first, c->group_count));
-    ONNXD_TRY(publish_list(c, INVERSE, c->group, c->dim));
-    return publish_list(c, COUNTS, c->count, c->group_count);
+    if (!p->is_contrib)
+        ONNXD_TRY(publish_list(c, INDICES, c->first, c->group_count));
+    ONNXD_TRY(publish_list(c, INVERSE - omitted, c->group, c->dim));
+    return publish_list(c, COUNTS - omitted, c->count, c->group_count);
 }
 
 static onnxd_status *run(onnxd_dynamic *dynamic)
@@ -233,5 +250,21 @@ done:
 const onnxd_op_def onnxd_op_unique[] = {
     ROW(11, 27, ONNXD_SET_ANY_1),
     ROW(28, ONNXD_OPSET_MAX, ONNXD_SET_ANY_13),
+    {.op_type = "Unique",
+     .domain = "com.microsoft",
+     .since = 1,
+     .until = 1,
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .min_outputs = 3,
+     .max_outputs = 3,
+     .inputs = {{.types = ONNXD_SET_ANY_1, .type_variable = 1}},
+     .outputs = {{.types = ONNXD_SET_ANY_1, .type_variable = 1},
+                 {.types = ONNXD_SET(INT64)},
+                 {.types = ONNXD_SET(INT64)}},
+     .params_bytes = sizeof(unique_params),
+     .parse = parse_contrib,
+     .infer = infer,
+     .run = run},
     {.op_type = NULL},
 };

@@ -234,6 +234,8 @@ def gather_block_quantized(draw):
         table = draw.values(data, (rows, width))
         zero = draw.values(data, (rows, width // block))
     else:
-        raise Unsuitable
-    inputs = [table, indices, scales] + ([zero] if draw.chance() else [])
+        table, zero = draw.values(data, (rows, width), -4, 4, special=0, wide=0), None
+        if draw.chance():
+            attributes["block_size"], scales = 0, scales[:, :1]
+    inputs = [table, indices, scales] + ([zero] if zero is not None and draw.chance() else [])
     return draw.case(inputs, attributes, [real], constants=frozenset({0, 2, 3}), **LOOSE)
