@@ -63,15 +63,24 @@ onnxd_status *onnxd_loader_check_import(const Onnx__OperatorSetIdProto *proto)
     return NULL;
 }
 
+onnxd_status *onnxd_loader_same_import(const Onnx__OperatorSetIdProto *proto, int64_t version)
+{
+    if (proto->version == version)
+        return NULL;
+    char text[ONNXD_NAME_TEXT];
+    const char *domain = onnxd_loader_domain(proto->domain);
+    return onnxd_error(ONNXD_INVALID_ARGUMENT,
+                       "domain '%s' is imported twice, as version %" PRId64 " and as %" PRId64,
+                       domain[0] == '\0' ? "ai.onnx" : onnxd_name_text(domain, text, sizeof(text)),
+                       version, proto->version);
+}
+
 static onnxd_status *copy_import(onnxd_graph *graph, const Onnx__OperatorSetIdProto *proto)
 {
     const char *domain = onnxd_loader_domain(proto->domain);
-    if (onnxd_graph_opset(graph, domain) != 0) {
-        char text[ONNXD_NAME_TEXT];
-        return onnxd_error(ONNXD_INVALID_ARGUMENT, "domain '%s' is imported twice",
-                           domain[0] == '\0' ? "ai.onnx"
-                                             : onnxd_name_text(domain, text, sizeof(text)));
-    }
+    int64_t version = onnxd_graph_opset(graph, domain);
+    if (version != 0)
+        return onnxd_loader_same_import(proto, version);
     char *copy = onnxd_arena_strndup(&graph->arena, domain, strlen(domain));
     if (copy == NULL)
         return onnxd_error_out_of_memory("graph arena", strlen(domain), graph->arena.max_bytes);

@@ -42,8 +42,8 @@ static onnxd_status *check_imports(const Onnx__FunctionProto *function)
         ONNXD_TRY(onnxd_loader_check_import(function->opset_import[i]));
         for (size_t other = 0; other < i; other++)
             if (strcmp(domain, onnxd_loader_domain(function->opset_import[other]->domain)) == 0)
-                return onnxd_error(ONNXD_INVALID_ARGUMENT, "domain '%.128s' is imported twice",
-                                   domain[0] == '\0' ? "ai.onnx" : domain);
+                ONNXD_TRY(onnxd_loader_same_import(function->opset_import[i],
+                                                   function->opset_import[other]->version));
     }
     return NULL;
 }

@@ -155,6 +155,9 @@ int64_t onnxd_loader_opset(const onnxd_scope *scope, const char *domain);
 const char *onnxd_loader_domain(const char *domain);
 /* Errors: INVALID_ARGUMENT, UNIMPLEMENTED for a version that is too new. */
 ONNXD_NODISCARD onnxd_status *onnxd_loader_check_import(const Onnx__OperatorSetIdProto *proto);
+/* Some exporters list an import more than once. INVALID_ARGUMENT unless it has this version. */
+ONNXD_NODISCARD onnxd_status *onnxd_loader_same_import(const Onnx__OperatorSetIdProto *proto,
+                                                       int64_t version);
 
 /* As onnxd_loader_tensor() and onnxd_loader_sparse(), for messages that a function may be made of:
  * the same tensor each time. */

@@ -119,8 +119,24 @@ Test(loader, imports)
     onnxd_graph_destroy(graph);
     wire_init(&w);
     wire_small_model(&w);
+    wire_opset(&w, "ai.onnx", 12);
+    load_bad(&w, ONNXD_INVALID_ARGUMENT,
+             "domain 'ai.onnx' is imported twice, as version 13 and as 12");
+}
+
+/* skl2onnx lists imports twice. */
+Test(loader, imports_may_be_listed_twice)
+{
+    wire w;
+    wire_init(&w);
+    wire_small_model(&w);
+    wire_opset(&w, "com.example", 2);
     wire_opset(&w, "ai.onnx", 13);
-    load_bad(&w, ONNXD_INVALID_ARGUMENT, "domain 'ai.onnx' is imported twice");
+    wire_opset(&w, "com.example", 2);
+    onnxd_graph *graph = load_good(&w);
+    cr_expect(graph->opset_count == 2);
+    cr_expect(onnxd_graph_opset(graph, "ai.onnx") == 13);
+    onnxd_graph_destroy(graph);
 }
 
 Test(loader, outputs_may_be_inputs_or_constants)
