@@ -199,7 +199,7 @@ static onnxd_status *infer_axis(const onnxd_infer *context, const conv_transpose
                               kernel, ONNXD_WINDOW_MAX_VALUE);
     if (!has_pads)
         return NULL;
-    transpose_axis axis;
+    transpose_axis axis = {0};
     ONNXD_TRY(resolve_axis(params, context->node, spatial, i, in, kernel, &axis));
     *out_dim = axis.out;
     return NULL;
@@ -300,7 +300,7 @@ static onnxd_status *extent_of(const onnxd_compute *context, const onnxd_tensor_
         e.in[i] = e.out[i] = e.kernel[i] = e.stride[i] = e.dilation[i] = 1;
     for (size_t i = 0; i < spatial; i++) {
         size_t to = 3 - spatial + i;
-        transpose_axis axis;
+        transpose_axis axis = {0};
         ONNXD_TRY(resolve_axis(params, context->node, spatial, i, input->dims[2 + i],
                                weights->dims[2 + i], &axis));
         e.in[to] = input->dims[2 + i];

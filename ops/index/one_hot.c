@@ -94,7 +94,7 @@ static onnxd_status *infer(onnxd_infer *infer)
 static onnxd_status *compute(const onnxd_compute *compute)
 {
     const onnxd_tensor_view *indices = &compute->inputs[INDICES], *output = &compute->outputs[0];
-    int64_t depth;
+    int64_t depth = 0;
     int32_t axis;
     onnxd_shape shape;
     ONNXD_TRY(read_depth(compute->node, &compute->inputs[DEPTH], &depth));

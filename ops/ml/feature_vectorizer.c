@@ -50,7 +50,7 @@ static onnxd_status *infer(onnxd_infer *infer)
     out->dims[1] = 0;
     for (uint32_t i = 0; i < infer->input_count; i++) {
         const onnxd_shape *shape = &infer->inputs[i].shape;
-        int64_t width, rows = shape->rank == 2 ? shape->dims[0] : 1;
+        int64_t width = 0, rows = shape->rank == 2 ? shape->dims[0] : 1;
         ONNXD_TRY(width_of(infer, i, &width));
         if (width < 0 || out->dims[1] < 0 || width > INT64_MAX - out->dims[1])
             out->dims[1] = ONNXD_DIM_UNKNOWN;

@@ -109,7 +109,7 @@ static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *a
                                         "vectors_per_class",
                                         NULL};
     classifier_params *p = params;
-    size_t vectors;
+    size_t vectors = 0;
     ONNXD_TRY(onnxd_attributes_allow(node, names));
     ONNXD_TRY(
         onnxd_ml_parse_labels(node, "classlabels_ints", "classlabels_strings", false, &p->labels));

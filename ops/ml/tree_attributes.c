@@ -252,7 +252,7 @@ onnxd_status *onnxd_trees_parse(const onnxd_node *node, const char *prefix, int6
 {
     node_lists nodes = {.count = 0};
     vote_lists votes = {.count = 0};
-    place *places;
+    place *places = NULL;
     onnxd_trees trees = {.aggregate = ONNXD_TREE_SUM, .target_count = (uint32_t)target_count};
     ONNXD_TRY(read_nodes(node, arena, &nodes));
     ONNXD_TRY(read_votes(node, prefix, arena, &votes));

@@ -126,7 +126,7 @@ static onnxd_status *infer(onnxd_infer *infer)
     ONNXD_TRY(onnxd_signal_infer_int(infer, AXIS, INT64_MIN, INT64_MAX, &axis, &is_known));
     output->shape = onnxd_shape_of_rank(input->rank);
     if (is_known || !onnxd_op_has_input(infer->node, AXIS)) {
-        int32_t resolved;
+        int32_t resolved = 0;
         ONNXD_TRY(resolve_axis(infer->node, axis, input->rank, &resolved));
         output->shape = *input;
         ONNXD_TRY(infer_axis(infer, resolved));
@@ -247,7 +247,7 @@ static onnxd_status *read_inputs(const onnxd_compute *compute, int32_t *out_axis
 static onnxd_status *compute(const onnxd_compute *compute)
 {
     const onnxd_tensor_view *input = &compute->inputs[SIGNAL], *output = &compute->outputs[0];
-    int32_t axis, rank = input->shape.rank;
+    int32_t axis = 0, rank = input->shape.rank;
     int64_t length;
     ONNXD_TRY(read_inputs(compute, &axis, &length));
     if (onnxd_tensor_view_count(output) == 0)
