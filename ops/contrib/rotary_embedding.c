@@ -169,7 +169,7 @@ static onnxd_status *compute(const onnxd_compute *context)
                              .head = is_packed ? rotary.size : length * rotary.size};
     void *out = onnxd_tensor_view_data(&context->outputs[0]);
     for (size_t i = 0; i < (size_t)x->dims[0] * length; i++) {
-        size_t row;
+        size_t row = 0;
         ONNXD_TRY(row_of(context, i, length, &row));
         in.at = i / length * length * heads * rotary.size + i % length * position_stride;
         onnxd_rotary_turn(&rotary, row, heads, &in, in.dtype, out, in.at, in.head,
