@@ -114,13 +114,14 @@ static onnxd_status *resolve(const onnxd_node *node, const attention_params *par
     static const int64_t unknown = ONNXD_DIM_UNKNOWN;
     attention_dims d = {unknown, unknown, unknown, 0, unknown, unknown, unknown};
     const onnxd_shape *x = shapes[X], *past = shapes[PAST];
-    if (x->rank == 3) {
+    if (x != NULL && x->rank == 3) {
         d.batch = x->dims[0];
         d.length = x->dims[1];
         d.width = x->dims[2];
     }
-    ONNXD_TRY(set_hidden(node, params,
-                         shapes[WEIGHTS]->rank == 2 ? shapes[WEIGHTS]->dims[1] : unknown, &d));
+    const onnxd_shape *weights = shapes[WEIGHTS];
+    int64_t columns = weights != NULL && weights->rank == 2 ? weights->dims[1] : unknown;
+    ONNXD_TRY(set_hidden(node, params, columns, &d));
     if (past != NULL)
         d.past = past->rank == 5 ? past->dims[3] : unknown;
     if (onnxd_dim_is_static(d.past) && onnxd_dim_is_static(d.length) &&
@@ -339,7 +340,7 @@ static void project(const onnxd_compute *context, const attention_dims *d, const
     size_t width = (size_t)d->width;
     onnxd_product product = {rows, width, columns, width, 1, columns, 1};
     onnxd_product_run(&product, ONNXD_FLOAT, left, right, p->qkv);
-    if (bias == NULL)
+    if (bias == NULL || p->row == NULL)
         return;
     onnxd_real_read_float(bias->dtype, onnxd_tensor_view_data(bias), 0, columns, p->row);
     for (size_t r = 0; r < rows; r++)
