@@ -23,7 +23,7 @@ static uint32_t columns(const onnxd_recurrent_params *params)
     return 4;
 }
 
-static const onnxd_recurrent_cell cell = {
+const onnxd_recurrent_cell onnxd_lstm_cell = {
     .gates = 4,
     .has_cell_state = true,
     .activations = 3,
@@ -44,14 +44,14 @@ static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *a
     static const char *const names_14[] = {
         "activation_alpha", "activation_beta", "activations", "clip", "direction",
         "hidden_size",      "input_forget",    "layout",      NULL};
-    return onnxd_recurrent_parse(node, &cell,
+    return onnxd_recurrent_parse(node, &onnxd_lstm_cell,
                                  opset < 7    ? names_1
                                  : opset < 14 ? names_7
                                               : names_14,
                                  params);
 }
 
-ONNXD_RECURRENT_FUNCTIONS(cell)
+ONNXD_RECURRENT_FUNCTIONS(onnxd_lstm_cell)
 
 const onnxd_op_def onnxd_op_lstm[] = {
     ONNXD_RECURRENT_ROW("LSTM", 1, 6, ONNXD_SET_FLOATS_1, 8, 0, 3),

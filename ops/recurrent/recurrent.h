@@ -77,7 +77,12 @@ typedef struct onnxd_recurrent_cell {
     uint32_t (*columns)(const onnxd_recurrent_params *params);
     void (*step_float)(const onnxd_recurrent_step *step);
     void (*step_double)(const onnxd_recurrent_step *step);
+    /* What the product with R makes of the state of the batch, in place; float only. NULL: takes it
+     * as it is. The cell must not need `spare` across steps. */
+    void (*approximate)(float *state, size_t count);
 } onnxd_recurrent_cell;
+
+extern const onnxd_recurrent_cell onnxd_lstm_cell;
 
 /* `names` are the allowed attributes. */
 ONNXD_NODISCARD onnxd_status *onnxd_recurrent_parse(const onnxd_node *node,

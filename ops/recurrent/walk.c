@@ -277,6 +277,17 @@ static void *gates_of(const walk *w, bool is_reverse, size_t step)
     return w->parts[PART_GATES];
 }
 
+/* The state as the product with R takes it. */
+static const void *factor_of(const walk *w)
+{
+    char *h = w->parts[PART_H], *spare = w->parts[PART_SPARE];
+    if (w->cell->approximate == NULL)
+        return h;
+    memcpy(spare, h, w->batch * w->hidden * w->element);
+    w->cell->approximate((float *)(void *)spare, w->batch * w->hidden);
+    return spare;
+}
+
 static void run_direction(const walk *w, size_t direction, const char *x)
 {
     const onnxd_tensor_view *peepholes = input_at(w->context, PEEPHOLES);
@@ -302,7 +313,7 @@ static void run_direction(const walk *w, size_t direction, const char *x)
     onnxd_product product = {w->batch, w->hidden, w->columns, w->hidden, 1, 1, w->hidden};
     for (size_t step = 0; step < w->longest; step++) {
         s.x = gates_of(w, is_reverse, step);
-        onnxd_product_run(&product, w->wide, s.h, s.r, s.recur);
+        onnxd_product_run(&product, w->wide, factor_of(w), s.r, s.recur);
         add_to_rows(w, w->parts[PART_BIAS] + w->gates * w->element, w->batch, w->columns, s.recur);
         if (w->wide == ONNXD_DOUBLE)
             w->cell->step_double(&s);
