@@ -49,6 +49,9 @@ ONNXD_NODISCARD onnxd_status *onnxd_reduce_run(const onnxd_compute *compute,
                                                const onnxd_reduce_kernel *kernels,
                                                onnxd_reduce_empty empty);
 
+/* `compute` of ReduceMean. */
+ONNXD_NODISCARD onnxd_status *onnxd_reduce_mean(const onnxd_compute *compute);
+
 /* Rows of a table; compute_##op is the operator's compute(). */
 #define ONNXD_REDUCE_COMMON(name, op, first, last, set)                                            \
     .op_type = name, .domain = "", .since = first, .until = last, .min_inputs = 1,                 \

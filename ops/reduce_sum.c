@@ -33,6 +33,11 @@ ONNXD_REDUCE_SUMS(sum, ONNXD_REDUCE_EMPTY_ZERO)
 #define unsigned_mean_FINISH(A, a, n) ((a) / (A)(n))
 ONNXD_REDUCE_SUMS(mean, ONNXD_REDUCE_EMPTY_NAN)
 
+onnxd_status *onnxd_reduce_mean(const onnxd_compute *compute)
+{
+    return compute_mean(compute);
+}
+
 #define square_START(A, first) 0
 #define square_MAP(A, x) ((x) * (x))
 #define square_COMBINE(A, a, b) ((a) + (b))

@@ -1,11 +1,9 @@
 /* Attention of com.microsoft: the projections of Q, K and V in one product, then scaled dot-product
  * attention with masks and a cache. */
-#include <inttypes.h>
-
 #include "base/size_math.h"
-#include "ops/contrib/attention_mask.h"
 #include "ops/contrib/attention_pieces.h"
 #include "ops/contrib/contrib.h"
+#include "ops/contrib/packed_attention.h"
 #include "ops/gemm_core.h"
 #include "ops/ops.h"
 #include "ops/real.h"
@@ -13,27 +11,55 @@
 #include "ops/types.h"
 
 enum { X, WEIGHTS, BIAS, MASK, PAST, ATTENTION_BIAS, PAST_LENGTH };
-enum { Y, PRESENT };
 
-typedef struct attention_params {
-    int64_t heads, is_unidirectional;
-    size_t size_count; /* 0 or 3 */
-    int64_t sizes[3];  /* hidden sizes of Q, K and V */
-    float scale, filter;
-} attention_params;
-
-/* What only other runtimes' kernels do. */
-static onnxd_status *refuse(const onnxd_node *node, const char *name)
+/* Half types are widened before. */
+static void carve(const onnxd_compute *context, onnxd_carver *carver, float **out_x,
+                  float **out_weights)
 {
-    int64_t value = 0;
-    ONNXD_TRY(onnxd_attribute_int(node, name, 0, 1, &value));
-    if (value == 0)
-        return NULL;
-    return onnxd_op_error_code(ONNXD_UNIMPLEMENTED, node, "attribute '%s' is 1, supported is 0",
-                               name);
+    const onnxd_tensor_view *x = &context->inputs[X], *weights = &context->inputs[WEIGHTS];
+    bool is_half = onnxd_real_is_half(x->dtype);
+    *out_x = onnxd_carve(carver, is_half ? onnxd_tensor_view_count(x) : 0, sizeof(float));
+    *out_weights =
+        onnxd_carve(carver, is_half ? onnxd_tensor_view_count(weights) : 0, sizeof(float));
 }
 
-static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *arena, void *out)
+static size_t scratch_bytes(const onnxd_compute *context, const onnxd_packed_product *product)
+{
+    onnxd_carver carver = {.base = NULL};
+    float *x, *weights;
+    (void)product;
+    carve(context, &carver, &x, &weights);
+    return carver.used;
+}
+
+static void multiply(const onnxd_compute *context, const onnxd_packed_product *extent,
+                     void *scratch, float *out)
+{
+    const onnxd_tensor_view *x = &context->inputs[X], *weights = &context->inputs[WEIGHTS];
+    const void *left = onnxd_tensor_view_data(x), *right = onnxd_tensor_view_data(weights);
+    if (onnxd_real_is_half(x->dtype)) {
+        onnxd_carver carver = {.base = scratch};
+        float *own_x, *own_weights;
+        carve(context, &carver, &own_x, &own_weights);
+        onnxd_real_widen(x->dtype, left, onnxd_tensor_view_count(x), own_x);
+        onnxd_real_widen(x->dtype, right, onnxd_tensor_view_count(weights), own_weights);
+        left = own_x;
+        right = own_weights;
+    }
+    const onnxd_product product = {
+        extent->rows, extent->width, extent->columns, extent->width, 1, extent->columns, 1};
+    onnxd_product_run(&product, ONNXD_FLOAT, left, right, out);
+}
+
+static const onnxd_packed_form form = {.mask = MASK,
+                                       .past = PAST,
+                                       .score_bias = ATTENTION_BIAS,
+                                       .past_length = PAST_LENGTH,
+                                       .real = X,
+                                       .scratch_bytes = scratch_bytes,
+                                       .multiply = multiply};
+
+static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *arena, void *params)
 {
     (void)opset, (void)arena;
     static const char *const names[] = {"do_rotary",
@@ -45,348 +71,7 @@ static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *a
                                         "scale",
                                         "unidirectional",
                                         NULL};
-    attention_params *params = out;
-    int64_t rotary_size = 0;
-    params->filter = -10000;
-    ONNXD_TRY(onnxd_attributes_allow(node, names));
-    ONNXD_TRY(onnxd_attribute_require(node, "num_heads"));
-    ONNXD_TRY(onnxd_attribute_int(node, "num_heads", 1, INT32_MAX, &params->heads));
-    ONNXD_TRY(onnxd_attribute_int(node, "unidirectional", 0, 1, &params->is_unidirectional));
-    ONNXD_TRY(onnxd_attribute_int(node, "rotary_embedding_dim", 0, INT32_MAX, &rotary_size));
-    ONNXD_TRY(onnxd_attribute_ints(node, "qkv_hidden_sizes", 0, 3, 1, INT32_MAX, params->sizes,
-                                   &params->size_count));
-    ONNXD_TRY(onnxd_attribute_float(node, "scale", &params->scale));
-    ONNXD_TRY(onnxd_attribute_float(node, "mask_filter_value", &params->filter));
-    ONNXD_TRY(refuse(node, "do_rotary"));
-    ONNXD_TRY(refuse(node, "past_present_share_buffer"));
-    if (params->size_count != 0 && params->size_count != 3)
-        return onnxd_op_error(node,
-                              "attribute 'qkv_hidden_sizes' has %zu values, allowed are 0 and "
-                              "3",
-                              params->size_count);
-    for (size_t i = 0; i < params->size_count; i++)
-        if (params->sizes[i] % params->heads != 0 || params->sizes[0] != params->sizes[1])
-            return onnxd_op_error(
-                node,
-                "attribute 'qkv_hidden_sizes' is %" PRId64 ", %" PRId64 ", %" PRId64
-                ", but Q and K have one size and %" PRId64 " heads divide all",
-                params->sizes[0], params->sizes[1], params->sizes[2], params->heads);
-    return NULL;
-}
-
-/* ---- shapes ---------------------------------------------------------------------------------- */
-
-/* Unknown ones are below 0 during inference. `hidden` and `v_hidden` are all heads together. */
-typedef struct attention_dims {
-    int64_t batch, length, width, past, keys;
-    int64_t hidden, v_hidden;
-} attention_dims;
-
-static onnxd_status *set_hidden(const onnxd_node *node, const attention_params *params,
-                                int64_t columns, attention_dims *d)
-{
-    if (params->size_count != 0) {
-        d->hidden = params->sizes[0];
-        d->v_hidden = params->sizes[2];
-        int64_t sum = 2 * d->hidden + d->v_hidden;
-        if (onnxd_dim_is_static(columns) && columns != sum)
-            return onnxd_op_error(node,
-                                  "input 1 has %" PRId64 " columns, but 'qkv_hidden_sizes' sum to "
-                                  "%" PRId64,
-                                  columns, sum);
-        return NULL;
-    }
-    if (!onnxd_dim_is_static(columns))
-        return NULL;
-    if (columns % 3 != 0 || columns / 3 % params->heads != 0)
-        return onnxd_op_error(node,
-                              "input 1 has %" PRId64 " columns, which three times %" PRId64
-                              " heads do not divide",
-                              columns, params->heads);
-    d->hidden = d->v_hidden = columns / 3;
-    return NULL;
-}
-
-/* `shapes` has an entry per input, NULL where absent. */
-static onnxd_status *resolve(const onnxd_node *node, const attention_params *params,
-                             const onnxd_shape *const *shapes, attention_dims *out)
-{
-    static const int64_t unknown = ONNXD_DIM_UNKNOWN;
-    attention_dims d = {unknown, unknown, unknown, 0, unknown, unknown, unknown};
-    const onnxd_shape *x = shapes[X], *past = shapes[PAST];
-    if (x != NULL && x->rank == 3) {
-        d.batch = x->dims[0];
-        d.length = x->dims[1];
-        d.width = x->dims[2];
-    }
-    const onnxd_shape *weights = shapes[WEIGHTS];
-    int64_t columns = weights != NULL && weights->rank == 2 ? weights->dims[1] : unknown;
-    ONNXD_TRY(set_hidden(node, params, columns, &d));
-    if (past != NULL)
-        d.past = past->rank == 5 ? past->dims[3] : unknown;
-    if (onnxd_dim_is_static(d.past) && onnxd_dim_is_static(d.length) &&
-        __builtin_add_overflow(d.past, d.length, &d.keys))
-        return onnxd_op_error(node, "past and new keys are too many together");
-    if (past == NULL)
-        d.keys = d.length;
-    *out = d;
-    return NULL;
-}
-
-static onnxd_status *check_cache(const onnxd_infer *context, const attention_dims *d,
-                                 int64_t head_size)
-{
-    const attention_params *params = context->params;
-    bool has_cache =
-        onnxd_op_has_input(context->node, PAST) || onnxd_op_has_output(context->node, PRESENT);
-    if (has_cache && onnxd_dim_is_static(d->hidden) && onnxd_dim_is_static(d->v_hidden) &&
-        d->hidden != d->v_hidden)
-        return onnxd_op_error(context->node,
-                              "with a past or present, K and V have one hidden size, but they have "
-                              "%" PRId64 " and %" PRId64,
-                              d->hidden, d->v_hidden);
-    return onnxd_contrib_check_dims(
-        context, PAST, 5, (int64_t[]){2, d->batch, params->heads, ONNXD_DIM_UNKNOWN, head_size});
-}
-
-/* The bias that is added to scores may repeat for all entries or heads. */
-static onnxd_status *check_bias(const onnxd_infer *context, const attention_dims *d)
-{
-    const attention_params *params = context->params;
-    int64_t dims[] = {d->batch, params->heads, d->length, d->keys};
-    if (!onnxd_op_has_input(context->node, ATTENTION_BIAS))
-        return NULL;
-    const onnxd_shape *shape = &context->inputs[ATTENTION_BIAS].shape;
-    for (int32_t i = 0; i < 2; i++)
-        if (shape->rank == 4 && shape->dims[i] == 1)
-            dims[i] = 1;
-    return onnxd_contrib_check_dims(context, ATTENTION_BIAS, 4, dims);
-}
-
-static onnxd_status *check_inputs(const onnxd_infer *context, const attention_dims *d)
-{
-    const attention_params *params = context->params;
-    int64_t columns = ONNXD_DIM_UNKNOWN, head_size = ONNXD_DIM_UNKNOWN;
-    if (onnxd_dim_is_static(d->hidden)) {
-        columns = 2 * d->hidden + d->v_hidden;
-        head_size = d->hidden / params->heads;
-    }
-    ONNXD_TRY(onnxd_contrib_check_dims(context, X, 3, (int64_t[]){d->batch, d->length, d->width}));
-    ONNXD_TRY(onnxd_contrib_check_dims(context, WEIGHTS, 2, (int64_t[]){d->width, columns}));
-    ONNXD_TRY(onnxd_contrib_check_dims(context, BIAS, 1, &columns));
-    ONNXD_TRY(check_cache(context, d, head_size));
-    ONNXD_TRY(check_bias(context, d));
-    if (onnxd_op_has_input(context->node, PAST_LENGTH))
-        return onnxd_op_error_code(ONNXD_UNIMPLEMENTED, context->node,
-                                   "input 6, past_sequence_length, belongs to the attribute "
-                                   "'past_present_share_buffer', which is not supported");
-    if (!onnxd_op_has_input(context->node, MASK))
-        return NULL;
-    onnxd_mask_extent extent = {d->batch, d->length, d->keys, d->length};
-    return onnxd_mask_check(context->node, MASK, &context->inputs[MASK].shape, &extent);
-}
-
-static onnxd_status *infer(onnxd_infer *context)
-{
-    const attention_params *params = context->params;
-    const onnxd_shape *shapes[PAST_LENGTH + 1] = {NULL};
-    attention_dims d;
-    for (uint32_t i = 0; i < context->input_count; i++)
-        if (onnxd_op_has_input(context->node, i))
-            shapes[i] = &context->inputs[i].shape;
-    ONNXD_TRY(resolve(context->node, params, shapes, &d));
-    ONNXD_TRY(check_inputs(context, &d));
-    onnxd_dtype dtype = context->inputs[X].dtype;
-    context->outputs[Y] = (onnxd_tensor_type){
-        .dtype = dtype, .shape = onnxd_shape_from(3, (int64_t[]){d.batch, d.length, d.v_hidden})};
-    if (onnxd_op_has_output(context->node, PRESENT)) {
-        int64_t size = onnxd_dim_is_static(d.hidden) ? d.hidden / params->heads : ONNXD_DIM_UNKNOWN;
-        context->outputs[PRESENT] = (onnxd_tensor_type){
-            .dtype = dtype,
-            .shape = onnxd_shape_from(5, (int64_t[]){2, d.batch, params->heads, d.keys, size})};
-    }
-    return NULL;
-}
-
-/* ---- kernel ---------------------------------------------------------------------------------- */
-
-/* Scratch memory; `x` and `weights` are floats where the operator's type is not. */
-typedef struct pieces {
-    float *qkv, *x, *weights, *row;
-    uint8_t *mask;
-    void *core;
-} pieces;
-
-static attention_dims dims_of(const onnxd_compute *context)
-{
-    const onnxd_shape *shapes[PAST_LENGTH + 1] = {NULL};
-    attention_dims d = {0};
-    for (uint32_t i = 0; i <= PAST_LENGTH; i++) {
-        const onnxd_tensor_view *view = onnxd_contrib_input(context, i);
-        shapes[i] = view == NULL ? NULL : &view->shape;
-    }
-    /* Inference has accepted the shapes. */
-    onnxd_status_free(resolve(context->node, context->params, shapes, &d));
-    return d;
-}
-
-static size_t columns_of(const attention_dims *d)
-{
-    return 2 * (size_t)d->hidden + (size_t)d->v_hidden;
-}
-
-static onnxd_mask_extent mask_extent_of(const attention_dims *d)
-{
-    return (onnxd_mask_extent){d->batch, d->length, d->keys, d->length};
-}
-
-/* Everything but the masks. */
-static onnxd_attention attention_of(const onnxd_compute *context, const attention_dims *d,
-                                    const float *qkv)
-{
-    const attention_params *params = context->params;
-    const onnxd_tensor_view *past = onnxd_contrib_input(context, PAST);
-    const onnxd_tensor_view *y = &context->outputs[Y];
-    size_t heads = (size_t)params->heads, length = (size_t)d->length, columns = columns_of(d);
-    size_t size = (size_t)d->hidden / heads, v_size = (size_t)d->v_hidden / heads;
-    size_t v_at = 2 * (size_t)d->hidden, k_at = (size_t)d->hidden;
-    onnxd_attention a = {.batch = (size_t)d->batch,
-                         .q_heads = heads,
-                         .kv_heads = heads,
-                         .q_length = length,
-                         .past_length = (size_t)d->past,
-                         .kv_length = length,
-                         .head_size = size,
-                         .v_head_size = v_size,
-                         .is_causal = params->is_unidirectional != 0,
-                         .left_window = -1,
-                         .right_window = -1,
-                         .offset = d->past,
-                         .scale = onnxd_attention_scale(params->scale, size)};
-    a.q = onnxd_attention_by_row(qkv, ONNXD_FLOAT, length, columns, size);
-    a.k =
-        onnxd_attention_by_row(qkv == NULL ? NULL : qkv + k_at, ONNXD_FLOAT, length, columns, size);
-    a.v = onnxd_attention_by_row(qkv == NULL ? NULL : qkv + v_at, ONNXD_FLOAT, length, columns,
-                                 v_size);
-    if (past != NULL) {
-        size_t half = onnxd_tensor_view_bytes(past) / 2;
-        const char *data = onnxd_tensor_view_data(past);
-        a.past_k = onnxd_attention_by_head(data, past->dtype, heads, (size_t)d->past, size);
-        a.past_v = a.past_k;
-        a.past_v.data = half == 0 ? data : data + half;
-    }
-    onnxd_attention_operand out =
-        onnxd_attention_by_row(NULL, y->dtype, length, (size_t)d->v_hidden, v_size);
-    a.y =
-        (onnxd_attention_result){onnxd_tensor_view_data(y), y->dtype, out.batch, out.head, out.row};
-    return a;
-}
-
-static void carve(const onnxd_compute *context, const attention_dims *d, onnxd_carver *carver,
-                  pieces *out)
-{
-    const onnxd_tensor_view *x = &context->inputs[X], *weights = &context->inputs[WEIGHTS];
-    const onnxd_tensor_view *mask = onnxd_contrib_input(context, MASK);
-    onnxd_attention a = attention_of(context, d, NULL);
-    onnxd_mask_extent extent = mask_extent_of(d);
-    bool is_half = onnxd_real_is_half(x->dtype);
-    size_t rows, mask_bytes = 0;
-    if (!onnxd_size_mul((size_t)d->batch, (size_t)d->length, &rows) ||
-        !onnxd_size_mul(rows, columns_of(d), &rows) ||
-        (mask != NULL && !onnxd_mask_bytes(&mask->shape, &extent, &mask_bytes))) {
-        carver->used = SIZE_MAX;
-        return;
-    }
-    out->qkv = onnxd_carve(carver, rows, sizeof(float));
-    out->x = onnxd_carve(carver, is_half ? onnxd_tensor_view_count(x) : 0, sizeof(float));
-    out->weights =
-        onnxd_carve(carver, is_half ? onnxd_tensor_view_count(weights) : 0, sizeof(float));
-    out->row = onnxd_carve(carver, columns_of(d), sizeof(float));
-    out->mask = onnxd_carve(carver, mask_bytes, 1);
-    out->core = onnxd_carve(carver, onnxd_attention_workspace_bytes(&a), 1);
-}
-
-static bool has_work(const onnxd_compute *context)
-{
-    const onnxd_tensor_view *present = onnxd_contrib_output(context, PRESENT);
-    return onnxd_tensor_view_count(&context->outputs[Y]) != 0 ||
-           (present != NULL && onnxd_tensor_view_count(present) != 0);
-}
-
-static size_t workspace_bytes(const onnxd_compute *context)
-{
-    onnxd_carver carver = {.base = NULL};
-    pieces p;
-    if (!has_work(context))
-        return 0;
-    attention_dims d = dims_of(context);
-    carve(context, &d, &carver, &p);
-    return carver.used;
-}
-
-/* p->qkv = x * weights + bias. */
-static void project(const onnxd_compute *context, const attention_dims *d, const pieces *p)
-{
-    const onnxd_tensor_view *x = &context->inputs[X], *weights = &context->inputs[WEIGHTS];
-    const onnxd_tensor_view *bias = onnxd_contrib_input(context, BIAS);
-    const void *left = onnxd_tensor_view_data(x), *right = onnxd_tensor_view_data(weights);
-    size_t columns = columns_of(d), rows = (size_t)d->batch * (size_t)d->length;
-    if (onnxd_real_is_half(x->dtype)) {
-        onnxd_real_widen(x->dtype, left, onnxd_tensor_view_count(x), p->x);
-        onnxd_real_widen(x->dtype, right, onnxd_tensor_view_count(weights), p->weights);
-        left = p->x;
-        right = p->weights;
-    }
-    size_t width = (size_t)d->width;
-    onnxd_product product = {rows, width, columns, width, 1, columns, 1};
-    onnxd_product_run(&product, ONNXD_FLOAT, left, right, p->qkv);
-    if (bias == NULL || p->row == NULL)
-        return;
-    onnxd_real_read_float(bias->dtype, onnxd_tensor_view_data(bias), 0, columns, p->row);
-    for (size_t r = 0; r < rows; r++)
-        for (size_t i = 0; i < columns; i++)
-            p->qkv[r * columns + i] += p->row[i];
-}
-
-/* present = past, then new, the keys before the values. */
-static void store_present(const onnxd_compute *context, const onnxd_attention *a, float *row)
-{
-    const onnxd_tensor_view *present = onnxd_contrib_output(context, PRESENT);
-    if (present == NULL || onnxd_tensor_view_count(present) == 0)
-        return;
-    onnxd_cache cache = {onnxd_tensor_view_data(present), present->dtype, a->batch, a->kv_heads,
-                         a->past_length + a->kv_length,   a->head_size};
-    for (size_t i = 0; i < 2; i++) {
-        for (size_t b = 0; b < a->batch; b++) {
-            onnxd_cache_store(&cache, b, 0, a->past_length, i == 0 ? &a->past_k : &a->past_v, row);
-            onnxd_cache_store(&cache, b, a->past_length, a->kv_length, i == 0 ? &a->k : &a->v, row);
-        }
-        cache.data = (char *)cache.data + onnxd_tensor_view_bytes(present) / 2;
-    }
-}
-
-static onnxd_status *compute(const onnxd_compute *context)
-{
-    const attention_params *params = context->params;
-    const onnxd_tensor_view *mask = onnxd_contrib_input(context, MASK);
-    const onnxd_tensor_view *bias = onnxd_contrib_input(context, ATTENTION_BIAS);
-    onnxd_carver carver = {.base = context->workspace};
-    pieces p = {NULL};
-    if (!has_work(context))
-        return NULL;
-    attention_dims d = dims_of(context);
-    onnxd_mask_extent extent = mask_extent_of(&d);
-    carve(context, &d, &carver, &p);
-    project(context, &d, &p);
-    onnxd_attention a = attention_of(context, &d, p.qkv);
-    store_present(context, &a, p.row);
-    if (mask != NULL)
-        ONNXD_TRY(onnxd_mask_make(context->node, MASK, mask, &extent, params->filter, p.mask,
-                                  &a.masks[a.mask_count++]));
-    if (bias != NULL)
-        a.masks[a.mask_count++] = onnxd_mask_of_bias(bias);
-    onnxd_attention_run(&a, p.core);
-    return NULL;
+    return onnxd_packed_attention_parse(node, names, &form, params);
 }
 
 #define TYPES (ONNXD_SET_FLOATS & ~ONNXD_SET(DOUBLE))
@@ -404,7 +89,10 @@ const onnxd_op_def onnxd_op_contrib_attention[] = {
      .max_outputs = 2,
      .inputs = {FORMAL(false), FORMAL(false), FORMAL(true), INDEX, FORMAL(true), FORMAL(true),
                 INDEX},
-     .outputs = {FORMAL(false), FORMAL(true)}, .params_bytes = sizeof(attention_params),
-     .parse = parse, .infer = infer, .workspace_bytes = workspace_bytes, .compute = compute},
+     .outputs = {FORMAL(false), FORMAL(true)},
+     .params_bytes = sizeof(onnxd_packed_attention_params), .parse = parse,
+     .infer = onnxd_packed_attention_infer,
+     .workspace_bytes = onnxd_packed_attention_workspace_bytes,
+     .compute = onnxd_packed_attention_compute},
     {.op_type = NULL},
 };

@@ -4,6 +4,7 @@ import numpy as np
 
 from generators import generator
 from generators.contrib import LOOSE, MS
+from generators.contrib_quantization import right_factor
 from generators.linear import plain
 from random_case import Unsuitable
 
@@ -119,7 +120,7 @@ def q_attention(draw):
     batch, length, heads, size = (draw.integer(1, 3) for _ in range(4))
     width, hidden = draw.integer(1, 4), heads * size
     inputs = [draw.values(a, (batch, length, width), wide=1),
-              draw.values(b, (width, 3 * hidden), wide=1), half(draw, real, (3 * hidden,)),
+              right_factor(draw, b, (width, 3 * hidden)), half(draw, real, (3 * hidden,)),
               draw.values(real, (), 0.005, 0.01, special=0, wide=0),
               draw.values(real, (), 0.005, 0.01, special=0, wide=0),
               draw.rng.integers(1, length + 1, batch).astype(np.int32)
@@ -129,7 +130,7 @@ def q_attention(draw):
     case = draw.case(inputs, attributes, [real], **LOOSE)
     if a == "int8":
         # onnxruntime takes bytes: the same numbers 128 higher, and so the zero point.
-        moved = [(v.astype(np.int16) + 128).astype(np.uint8) if i in (0, 6) else v
+        moved = [np.asarray(v.astype(np.int16) + 128, np.uint8) if i in (0, 6) else v
                  for i, v in enumerate(inputs)]
         case.modern = draw.case(moved, attributes, [real], **LOOSE)
     return case

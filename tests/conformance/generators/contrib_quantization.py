@@ -94,6 +94,39 @@ def q_concat(draw):
                      constants=frozenset(i for i in range(len(inputs)) if i < 2 or i % 3 != 2))
 
 
+@generator("QLinearWhere", domain=MS)
+def q_where(draw):
+    dtype, shape = draw.type(1), draw.shape(1, 4, least=1)
+    inputs = [draw.values("bool", draw.broadcastable(shape))]
+    for _ in range(2):
+        inputs += [draw.values(dtype, draw.broadcastable(shape), **BYTES), coarse(draw),
+                   point(draw, dtype)]
+    return draw.case(inputs + [coarse(draw), point(draw, dtype)], steps=1,
+                     constants=frozenset({2, 3, 5, 6, 7, 8}))
+
+
+def q_reduce_mean_check(case, outputs):
+    """No peer has it: the formula, in double."""
+    data, scale, zero, out_scale, out_zero = (np.asarray(v, np.float64) for v in case.inputs)
+    mean = ((data - zero) * scale).mean(tuple(case.attributes["axes"]),
+                                        keepdims=bool(case.attributes["keepdims"]))
+    limits = np.iinfo(outputs[0].dtype)
+    wanted = np.clip(np.rint(mean / out_scale) + out_zero, limits.min, limits.max)
+    if outputs[0].shape != wanted.shape:
+        return f"found shape {outputs[0].shape}, expected {wanted.shape}"
+    near = np.abs(outputs[0].astype(np.float64) - wanted).max(initial=0) <= 1
+    return None if near else "not the formula's result"
+
+
+@generator("QLinearReduceMean", domain=MS)
+def q_reduce_mean(draw):
+    dtype, shape = draw.type(), draw.shape(1, 4, least=1)
+    axes = sorted({draw.integer(0, len(shape) - 1) for _ in range(2)})
+    return draw.case([draw.values(dtype, shape, **BYTES), coarse(draw), point(draw, dtype),
+                      coarse(draw), point(draw, dtype)],
+                     {"axes": axes, "keepdims": draw.integer(0, 1)}, check=q_reduce_mean_check)
+
+
 @generator("QGemm", domain=MS)
 def q_gemm(draw):
     a, b = draw.type(0), draw.type(3)
