@@ -1,7 +1,7 @@
 """Networks built node by node: a transformer encoder, a decoder step with a KV cache, LSTM and GRU,
 and small CNNs quantised with onnxruntime's tool.
 
-    models(folder, rng) -> (name, path, feeds, step, is_classifier), ...
+    models(folder, rng) -> (name, path, feeds, step, is_classifier, state), ...
 """
 
 import numpy as np
@@ -105,7 +105,7 @@ def encoder(folder, rng):
     feeds = [{"ids": rng.integers(0, VOCABULARY, (n, t)),
               "mask": (np.arange(t) < rng.integers(1, t + 1, (n, 1))).astype(np.int64)}
              for n, t in ((1, 1), (2, 7), (3, 16))]
-    return "encoder", path, feeds, 0.0, False
+    return "encoder", path, feeds, 0.0, False, {}
 
 
 def decoder(folder, rng):
@@ -132,7 +132,12 @@ def decoder(folder, rng):
               **{name: rng.normal(size=(n, HEADS, past, size)).astype(np.float32)
                  for name in ("past_key", "past_value")}}
              for n, past in ((1, 0), (1, 5), (3, 9))]
-    return "decoder_step", path, feeds, 0.0, False
+    yield "decoder_step", path, feeds, 0.0, False, {}
+    steps = [{"ids": rng.integers(0, VOCABULARY, (2, 1)),
+              **{name: np.zeros((2, HEADS, 0, size), np.float32)
+                 for name in ("past_key", "past_value")}} for _ in range(6)]
+    yield "decoder_steps", path, steps, 0.0, False, {"present_key": "past_key",
+                                                    "present_value": "past_value"}
 
 
 def recurrent(folder, rng, operator):
@@ -149,7 +154,7 @@ def recurrent(folder, rng, operator):
                   [("y", TensorProto.FLOAT, ["t", "n", 5])])
     feeds = [{"x": rng.normal(size=(t, n, width)).astype(np.float32)}
              for t, n in ((1, 1), (7, 3), (20, 2))]
-    return name, path, feeds, 0.0, True
+    return name, path, feeds, 0.0, True, {}
 
 
 def cnn(folder, rng):
@@ -197,17 +202,17 @@ def quantised(folder, rng):
                                      activation_type=kind, weight_type=quantization.QuantType.QInt8,
                                      per_channel=per_channel)
         feeds = [{"x": rng.normal(size=(n, 3, 16, 16)).astype(np.float32)} for n in (1, 4)]
-        yield name, path, feeds, output_step(path), False
+        yield name, path, feeds, output_step(path), False, {}
     path = folder / "cnn_dynamic.onnx"
     quantization.quantize_dynamic(str(source), str(path),
                                   weight_type=quantization.QuantType.QUInt8)
     yield "cnn_dynamic", path, [{"x": rng.normal(size=(2, 3, 16, 16)).astype(np.float32)}], \
-        0.02, False
+        0.02, False, {}
 
 
 def models(folder, rng):
     yield encoder(folder, rng)
-    yield decoder(folder, rng)
+    yield from decoder(folder, rng)
     yield recurrent(folder, rng, "LSTM")
     yield recurrent(folder, rng, "GRU")
     yield from quantised(folder, rng)

@@ -1,6 +1,9 @@
 """Models of scikit-learn as skl2onnx exports them.
 
-    models(folder, rng) -> (name, path, feeds, step, is_classifier), ...
+    models(folder, rng) -> (name, path, feeds), ...
+
+What tells probabilities comes twice: they are a tensor, or, in ..._zipmap, a sequence of maps from
+label to probability, which is what skl2onnx writes by default.
 """
 
 import warnings
@@ -11,12 +14,12 @@ from skl2onnx.common.data_types import FloatTensorType, StringTensorType
 from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
-from sklearn.ensemble import (GradientBoostingClassifier, RandomForestClassifier,
-                              RandomForestRegressor)
+from sklearn.ensemble import (GradientBoostingClassifier, GradientBoostingRegressor,
+                              RandomForestClassifier, RandomForestRegressor)
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -32,9 +35,11 @@ def numeric():
     yield "forest_classifier", RandomForestClassifier(8, max_depth=5, random_state=0)
     yield "forest_regressor", RandomForestRegressor(8, max_depth=5, random_state=0)
     yield "gradient_boosting", GradientBoostingClassifier(n_estimators=8, random_state=0)
+    yield "gradient_boosting_regressor", GradientBoostingRegressor(n_estimators=8, random_state=0)
     yield "svm_classifier", SVC(probability=True, random_state=0)
     yield "svm_regressor", SVR()
     yield "nearest_neighbors", KNeighborsClassifier(3)
+    yield "nearest_neighbors_regressor", KNeighborsRegressor(3, weights="distance")
     yield "logistic", make_pipeline(StandardScaler(), LogisticRegression())
     yield "linear", LinearRegression()
     yield "pca_mlp", make_pipeline(PCA(3), MLPClassifier((6,), max_iter=200, random_state=0))
@@ -50,9 +55,14 @@ def save(folder, name, model, sample, options=None):
     return path
 
 
-def plain_outputs(model):
-    """Probabilities as a tensor, where the model has any."""
-    return {id(model): {"zipmap": False}} if hasattr(model, "predict_proba") else None
+def exports(folder, name, model, sample, feeds, **options):
+    """(name, path, feeds) with and, where the model tells probabilities, without maps."""
+    if not hasattr(model, "predict_proba"):
+        yield name, save(folder, name, model, sample), feeds
+        return
+    for suffix, zipmap in (("", False), ("_zipmap", True)):
+        choice = {id(model): {"zipmap": zipmap}, **options.get("options", {})}
+        yield name + suffix, save(folder, name + suffix, model, sample, choice), feeds
 
 
 def mixed(folder, rng):
@@ -67,21 +77,20 @@ def mixed(folder, rng):
         LogisticRegression())
     model.fit(rows, (numbers[:, 0] > 0).astype(int))
     types = [("color", StringTensorType([None, 1])), ("rest", FloatTensorType([None, 2]))]
-    path = save(folder, "mixed_columns", model, types, plain_outputs(model))
     holes = numbers[:7].copy()
     holes[0, 0] = np.nan
-    return "mixed_columns", path, [
-        {"color": colors[:7].reshape(-1, 1).astype(object), "rest": holes}], 0.0, False
+    seen = np.append(colors[:6], "violet").reshape(-1, 1).astype(object)
+    yield from exports(folder, "mixed_columns", model, types, [{"color": seen, "rest": holes}])
 
 
 def text(folder):
     model = make_pipeline(TfidfVectorizer(ngram_range=(1, 2)), LogisticRegression())
     model.fit(list(WORDS), [0, 1, 0, 1, 0, 1])
     # onnxruntime wants the locale to be one that the machine has.
-    options = {**plain_outputs(model), id(model.steps[0][1]): {"locale": "C"}}
-    path = save(folder, "tfidf", model, [("text", StringTensorType([None, 1]))], options)
+    options = {id(model.steps[0][1]): {"locale": "C"}}
     rows = np.array([[w] for w in WORDS + ("unknown words only", "")], object)
-    return "tfidf", path, [{"text": rows}], 0.0, False
+    yield from exports(folder, "tfidf", model, [("text", StringTensorType([None, 1]))],
+                       [{"text": rows}], options=options)
 
 
 def models(folder, rng):
@@ -91,8 +100,10 @@ def models(folder, rng):
         warnings.simplefilter("ignore")
         for name, model in numeric():
             is_real = name.endswith("regressor") or name == "linear"
-            model.fit(data, data[:, 0] * 2 + data[:, 1] if is_real else classes)
-            path = save(folder, name, model, data[:1], plain_outputs(model))
-            yield name, path, [{"X": data[:rows]} for rows in (1, 17)], 0.0, False
-        yield mixed(folder, rng)
-        yield text(folder)
+            # Labels may be texts.
+            labels = np.array(["low", "middle", "high"])[classes] if name == "logistic" else classes
+            model.fit(data, data[:, 0] * 2 + data[:, 1] if is_real else labels)
+            yield from exports(folder, name, model, data[:1],
+                               [{"X": data[:rows]} for rows in (1, 17)])
+        yield from mixed(folder, rng)
+        yield from text(folder)
