@@ -185,6 +185,28 @@ static onnxd_status *run_kernel(onnxd_interpreter *it, onnxd_frame *frame, onnxd
 
 /* ---- one node of any kind ------------------------------------------------------------------ */
 
+/* The formal of an input; the last one stands for those that a variadic operator has beyond it. */
+static const onnxd_op_formal *formal_of(const onnxd_op_def *def, uint32_t input)
+{
+    uint32_t index = input < ONNXD_OP_MAX_FORMALS ? input : ONNXD_OP_MAX_FORMALS - 1;
+    while (index > 0 && def->inputs[index].types == 0)
+        index--;
+    return &def->inputs[index];
+}
+
+/* An input that the node names may still have no value: an optional of the model that was left
+ * out. */
+static onnxd_status *check_presence(const onnxd_frame *frame, const onnxd_node *node)
+{
+    for (uint32_t i = 0; i < node->input_count - node->capture_count; i++) {
+        const onnxd_op_formal *formal = formal_of(node->def, i);
+        const unsigned optional = ONNXD_KIND(OPTIONAL) | ONNXD_KIND(OPTIONAL_SEQUENCE);
+        if (frame->operands[i] == NULL && !formal->is_optional && (formal->kinds & optional) == 0)
+            return onnxd_error(ONNXD_INVALID_ARGUMENT, "input %u has no value, one is required", i);
+    }
+    return NULL;
+}
+
 static onnxd_status *run_dynamic(onnxd_interpreter *it, onnxd_frame *frame, const onnxd_node *node)
 {
     for (uint32_t i = 0; i < node->input_count; i++)
@@ -224,6 +246,12 @@ static void take_operands(const onnxd_frame *frame, const onnxd_node *node)
         frame->operands[node->input_count + i] = NULL;
 }
 
+/* Whether somebody reads the value. */
+static bool is_wanted(const onnxd_frame *frame, onnxd_value_id value)
+{
+    return frame->last_reader[value] != ONNXD_NONE || frame->graph->values[value].is_output;
+}
+
 /* The outputs into the frame; every reference that the node made is given away or released. */
 static onnxd_status *keep_outputs(onnxd_interpreter *it, onnxd_frame *frame, const onnxd_node *node,
                                   onnxd_status *status)
@@ -232,9 +260,10 @@ static onnxd_status *keep_outputs(onnxd_interpreter *it, onnxd_frame *frame, con
         onnxd_datum *made = frame->operands[node->input_count + i];
         if (made == NULL)
             continue;
-        if (status == NULL && node->outputs[i] != ONNXD_NONE)
-            status = onnxd_datum_own_strings(made, it->max_tensor_bytes);
-        if (status == NULL && node->outputs[i] != ONNXD_NONE)
+        const bool is_read = node->outputs[i] != ONNXD_NONE && is_wanted(frame, node->outputs[i]);
+        if (status == NULL && is_read)
+            status = onnxd_datum_own_strings(it->pool, made, it->max_tensor_bytes);
+        if (status == NULL && is_read)
             onnxd_frame_set(frame, node->outputs[i], made);
         onnxd_datum_release(made);
         frame->operands[node->input_count + i] = NULL;
@@ -253,9 +282,11 @@ static onnxd_status *run_node(onnxd_interpreter *it, onnxd_frame *frame, onnxd_n
         return onnxd_node_context(frame->graph, node,
                                   onnxd_error(ONNXD_NO_EP_FOR_OP, "the operator is not known"));
     take_operands(frame, node);
-    if (node->def->run != NULL && (node->def->compute == NULL || !has_tensors_only(frame, node)))
+    status = check_presence(frame, node);
+    if (status == NULL && node->def->run != NULL &&
+        (node->def->compute == NULL || !has_tensors_only(frame, node)))
         status = run_dynamic(it, frame, node);
-    else
+    else if (status == NULL)
         status = run_kernel(it, frame, id);
     status = keep_outputs(it, frame, node, status);
     onnxd_frame_drop_after(frame, id);

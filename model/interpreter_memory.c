@@ -35,18 +35,29 @@ static onnxd_status *check_size(onnxd_dtype dtype, const onnxd_shape *shape, uin
     return NULL;
 }
 
-onnxd_status *onnxd_pooled_tensor_create(onnxd_pool *pool, uint64_t max_bytes, onnxd_dtype dtype,
-                                         const onnxd_shape *shape, onnxd_tensor **out_tensor)
+/* A block for `bytes` of data and its owner behind them. */
+static onnxd_status *acquire(onnxd_pool *pool, size_t bytes, onnxd_pool_block *out_block,
+                             block_owner **out_owner)
 {
-    size_t bytes, owner_offset, total;
-    onnxd_pool_block block;
-    ONNXD_TRY(check_size(dtype, shape, max_bytes, &bytes));
+    size_t owner_offset, total;
     if (!onnxd_size_align(bytes, _Alignof(block_owner), &owner_offset) ||
         !onnxd_size_add(owner_offset, sizeof(block_owner), &total))
         return onnxd_error_out_of_memory("a value", SIZE_MAX, UINT64_MAX);
-    ONNXD_TRY(onnxd_pool_acquire(pool, total, &block));
-    block_owner *owner = (block_owner *)((char *)block.data + owner_offset);
-    *owner = (block_owner){.pool = pool, .block = block};
+    ONNXD_TRY(onnxd_pool_acquire(pool, total, out_block));
+    block_owner *owner = (block_owner *)(void *)((char *)out_block->data + owner_offset);
+    *owner = (block_owner){.pool = pool, .block = *out_block};
+    *out_owner = owner;
+    return NULL;
+}
+
+onnxd_status *onnxd_pooled_tensor_create(onnxd_pool *pool, uint64_t max_bytes, onnxd_dtype dtype,
+                                         const onnxd_shape *shape, onnxd_tensor **out_tensor)
+{
+    size_t bytes;
+    onnxd_pool_block block;
+    block_owner *owner;
+    ONNXD_TRY(check_size(dtype, shape, max_bytes, &bytes));
+    ONNXD_TRY(acquire(pool, bytes, &block, &owner));
     if (dtype == ONNXD_STRING && bytes > 0)
         memset(block.data, 0, bytes);
     onnxd_status *status =
@@ -65,7 +76,8 @@ static void release_base(void *owner, void *data)
 onnxd_status *onnxd_tensor_alias(onnxd_tensor *base, const onnxd_shape *shape,
                                  onnxd_tensor **out_tensor)
 {
-    onnxd_tensor *held = onnxd_tensor_retain(base);
+    /* Of an alias the tensor behind it: aliases never make a chain. */
+    onnxd_tensor *held = onnxd_tensor_retain(base->release == release_base ? base->owner : base);
     onnxd_status *status = onnxd_tensor_adopt(base->dtype, shape, base->data, base->bytes,
                                               release_base, held, out_tensor);
     if (status != NULL)
@@ -78,34 +90,69 @@ static bool borrows_strings(const onnxd_tensor *tensor)
     return tensor != NULL && tensor->dtype == ONNXD_STRING && tensor->release == release_block;
 }
 
-static onnxd_status *own(onnxd_tensor **tensor, uint64_t max_bytes)
+/* As release_block(), of a tensor whose strings lie in its own block. */
+static void release_strings(void *owner, void *data)
 {
-    onnxd_tensor *owned;
+    release_block(owner, data);
+}
+
+static onnxd_status *measure_strings(const onnxd_tensor *tensor, uint64_t max_bytes,
+                                     size_t *out_bytes)
+{
+    const onnxd_string *strings = tensor->data;
     uint64_t bytes = 0;
-    if (!borrows_strings(*tensor))
-        return NULL;
-    const onnxd_string *strings = (*tensor)->data;
-    for (size_t i = 0; i < (*tensor)->count; i++) {
+    for (size_t i = 0; i < tensor->count; i++) {
         if (strings[i].size > max_bytes - bytes)
             return onnxd_error(ONNXD_PAYLOAD_TOO_LARGE,
                                "the strings of a value have more than %llu bytes",
                                (unsigned long long)max_bytes);
         bytes += strings[i].size;
     }
-    ONNXD_TRY(onnxd_tensor_create_strings(&(*tensor)->shape, strings, &owned));
+    *out_bytes = (size_t)bytes;
+    return NULL;
+}
+
+static onnxd_status *own(onnxd_pool *pool, onnxd_tensor **tensor, uint64_t max_bytes)
+{
+    const onnxd_tensor *borrowed = *tensor;
+    size_t text_bytes, bytes;
+    onnxd_pool_block block;
+    block_owner *owner;
+    onnxd_tensor *owned;
+    if (!borrows_strings(borrowed))
+        return NULL;
+    ONNXD_TRY(measure_strings(borrowed, max_bytes, &text_bytes));
+    if (!onnxd_size_add(borrowed->bytes, text_bytes, &bytes))
+        return onnxd_error_out_of_memory("strings", SIZE_MAX, UINT64_MAX);
+    ONNXD_TRY(acquire(pool, bytes, &block, &owner));
+    onnxd_string *strings = block.data;
+    char *text = (char *)block.data + borrowed->bytes;
+    for (size_t i = 0; i < borrowed->count; i++) {
+        const onnxd_string *from = &((const onnxd_string *)borrowed->data)[i];
+        strings[i] = (onnxd_string){text, from->size};
+        if (from->size > 0)
+            memcpy(text, from->data, from->size);
+        text += from->size;
+    }
+    onnxd_status *status = onnxd_tensor_adopt(ONNXD_STRING, &borrowed->shape, block.data,
+                                              borrowed->bytes, release_strings, owner, &owned);
+    if (status != NULL) {
+        onnxd_pool_release(pool, block);
+        return status;
+    }
     onnxd_tensor_release(*tensor);
     *tensor = owned;
     return NULL;
 }
 
 /* Items of a sequence may be shared, but those that borrow have just been made. */
-onnxd_status *onnxd_datum_own_strings(onnxd_datum *datum, uint64_t max_bytes)
+onnxd_status *onnxd_datum_own_strings(onnxd_pool *pool, onnxd_datum *datum, uint64_t max_bytes)
 {
-    ONNXD_TRY(own(&datum->tensor, max_bytes));
-    ONNXD_TRY(own(&datum->keys, max_bytes));
+    ONNXD_TRY(own(pool, &datum->tensor, max_bytes));
+    ONNXD_TRY(own(pool, &datum->keys, max_bytes));
     for (size_t i = 0; i < datum->item_count; i++) {
-        ONNXD_TRY(own(&datum->items[i]->tensor, max_bytes));
-        ONNXD_TRY(own(&datum->items[i]->keys, max_bytes));
+        ONNXD_TRY(own(pool, &datum->items[i]->tensor, max_bytes));
+        ONNXD_TRY(own(pool, &datum->items[i]->keys, max_bytes));
     }
     return NULL;
 }

@@ -23,7 +23,8 @@ ONNXD_NODISCARD onnxd_status *onnxd_tensor_alias(onnxd_tensor *base, const onnxd
                                                  onnxd_tensor **out_tensor);
 /* String tensors from the pool borrow their bytes from a kernel's inputs and arena. Gives every
  * such tensor in the datum, which nobody else holds yet, bytes of its own, max_bytes of them at
- * most. */
-ONNXD_NODISCARD onnxd_status *onnxd_datum_own_strings(onnxd_datum *datum, uint64_t max_bytes);
+ * most, in a block of the pool. */
+ONNXD_NODISCARD onnxd_status *onnxd_datum_own_strings(onnxd_pool *pool, onnxd_datum *datum,
+                                                      uint64_t max_bytes);
 
 #endif

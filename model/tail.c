@@ -81,6 +81,11 @@ onnxd_status *onnxd_builder_add_tail(onnxd_plan_builder *b)
     ONNXD_TRY(add_inputs(b));
     b->now++;
     b->ticks[plan->tail.stage].downloads = b->now++;
+    /* The tail may hand on what it was given without a copy, so its inputs live as long as the
+     * outputs do. */
+    for (uint32_t i = 0; i < plan->tail.input_count; i++)
+        ONNXD_TRY(onnxd_builder_require(b, plan->tail.inputs[i], ONNXD_HOST_SPACE,
+                                        plan->stage_count, b->now));
     return NULL;
 }
 

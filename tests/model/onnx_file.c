@@ -27,6 +27,7 @@ enum {
     NODE_ATTRIBUTE = 5,
     ATTRIBUTE_NAME = 1,
     ATTRIBUTE_I = 3,
+    ATTRIBUTE_S = 4,
     ATTRIBUTE_INTS = 8,
     ATTRIBUTE_TYPE = 20,
     VALUE_NAME = 1,
@@ -180,6 +181,15 @@ void onnx_attribute_int(onnx_file *file, const char *name, int64_t value)
     put_text(&attribute, ATTRIBUTE_NAME, name);
     put_int(&attribute, ATTRIBUTE_I, value);
     put_int(&attribute, ATTRIBUTE_TYPE, 2);
+    put_message(&file->node, NODE_ATTRIBUTE, &attribute);
+}
+
+void onnx_attribute_text(onnx_file *file, const char *name, const char *text)
+{
+    onnxd_strbuf attribute = fresh();
+    put_text(&attribute, ATTRIBUTE_NAME, name);
+    put_text(&attribute, ATTRIBUTE_S, text);
+    put_int(&attribute, ATTRIBUTE_TYPE, 3);
     put_message(&file->node, NODE_ATTRIBUTE, &attribute);
 }
 

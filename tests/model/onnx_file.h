@@ -27,6 +27,7 @@ void onnx_output(onnx_file *file, const char *name, onnxd_dtype dtype, const cha
 void onnx_node(onnx_file *file, const char *op_type, const char *inputs, const char *outputs);
 /* Attributes of the node added last. */
 void onnx_attribute_int(onnx_file *file, const char *name, int64_t value);
+void onnx_attribute_text(onnx_file *file, const char *name, const char *text);
 void onnx_attribute_ints(onnx_file *file, const char *name, size_t count, const int64_t *values);
 /* A constant with these dims. */
 void onnx_floats(onnx_file *file, const char *name, const char *dims, size_t count,
