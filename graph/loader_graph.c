@@ -18,7 +18,8 @@ static const char *text_of(const char *text)
 onnxd_status *onnxd_loader_value_type(onnxd_scope *scope, const Onnx__ValueInfoProto *proto,
                                       onnxd_value_id value)
 {
-    if (proto->type == NULL)
+    /* Some exporters leave the types of what branches make empty: inference tells them. */
+    if (proto->type == NULL || proto->type->value_case == ONNX__TYPE_PROTO__VALUE__NOT_SET)
         return NULL;
     onnxd_tensor_type type;
     onnxd_status *status = onnxd_loader_type(scope, proto->type, &type);

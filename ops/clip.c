@@ -1,5 +1,7 @@
 /* Clip: limits to [min, max]; attributes before opset 11, optional scalar inputs since. NaN stays
- * NaN; where min > max the result is max. */
+ * NaN; where min > max the result is max. From opset 6 on an absent bound is the lowest or the
+ * greatest finite number, so that infinities are limited too. */
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 
@@ -19,8 +21,8 @@ static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *a
     static const char *const names[] = {"min", "max", "consumed_inputs", NULL};
     static const char *const names_6[] = {"min", "max", NULL};
     clip_params *p = params;
-    p->minimum = -INFINITY;
-    p->maximum = INFINITY;
+    p->minimum = opset < 6 ? -INFINITY : -FLT_MAX;
+    p->maximum = opset < 6 ? INFINITY : FLT_MAX;
     ONNXD_TRY(onnxd_attributes_allow(node, opset < 6 ? names : names_6));
     ONNXD_TRY(onnxd_attribute_float(node, "min", &p->minimum));
     return onnxd_attribute_float(node, "max", &p->maximum);
@@ -81,9 +83,25 @@ static onnxd_status *run(const onnxd_compute *compute, const void *minimum, cons
     return NULL;
 }
 
+/* The bounds where the node gives none; NULL for integers, which have no others. */
+static void find_default_bounds(onnxd_dtype dtype, const void **bounds)
+{
+    static const float floats[] = {-FLT_MAX, FLT_MAX};
+    static const double doubles[] = {-DBL_MAX, DBL_MAX};
+    static const uint16_t halves[] = {0xfbff, 0x7bff}, brains[] = {0xff7f, 0x7f7f};
+    for (int i = 0; i < 2; i++) {
+        bounds[MINIMUM + i] = dtype == ONNXD_FLOAT      ? (const void *)&floats[i]
+                              : dtype == ONNXD_DOUBLE   ? (const void *)&doubles[i]
+                              : dtype == ONNXD_FLOAT16  ? (const void *)&halves[i]
+                              : dtype == ONNXD_BFLOAT16 ? (const void *)&brains[i]
+                                                        : NULL;
+    }
+}
+
 static onnxd_status *compute_inputs(const onnxd_compute *compute)
 {
     const void *bounds[MAXIMUM + 1] = {NULL};
+    find_default_bounds(compute->inputs[0].dtype, bounds);
     for (uint32_t i = MINIMUM; i <= MAXIMUM && i < compute->input_count; i++)
         if (onnxd_tensor_view_is_present(&compute->inputs[i]))
             bounds[i] = onnxd_tensor_view_data(&compute->inputs[i]);

@@ -103,29 +103,8 @@ static onnxd_status *infer_integer(onnxd_infer *infer)
     return infer_at(infer, &integer);
 }
 
-/* A definition has room for eight formals: the last stands for the output's zero point and for the
- * bias, and their types are told apart here. */
-static onnxd_status *check_last_types(const onnxd_infer *infer)
-{
-    onnxd_dtype zero = infer->inputs[quantized.y_zero].dtype;
-    if (!onnxd_op_has_input(infer->node, quantized.y_zero))
-        return onnxd_op_error(infer->node, "input %" PRIu32 " is required", quantized.y_zero);
-    if (zero == ONNXD_INT32)
-        return onnxd_op_error(infer->node,
-                              "input %" PRIu32 " has type int32, allowed are uint8, int8",
-                              quantized.y_zero);
-    if (!onnxd_op_has_input(infer->node, quantized.bias))
-        return NULL;
-    onnxd_dtype bias = infer->inputs[quantized.bias].dtype;
-    if (bias != ONNXD_UNDEFINED && bias != ONNXD_INT32)
-        return onnxd_op_error(infer->node, "input %" PRIu32 " has type %s, allowed is int32",
-                              quantized.bias, onnxd_dtype_name(bias));
-    return NULL;
-}
-
 static onnxd_status *infer_quantized(onnxd_infer *infer)
 {
-    ONNXD_TRY(check_last_types(infer));
     infer->outputs[0].dtype = infer->inputs[quantized.y_zero].dtype;
     return infer_at(infer, &quantized);
 }
@@ -428,7 +407,8 @@ const onnxd_op_def onnxd_op_integer_conv[] = {
                 {.types = ONNXD_SET(FLOAT)},
                 {.types = BYTES, .type_variable = 2},
                 {.types = ONNXD_SET(FLOAT)},
-                {.types = BYTES | ONNXD_SET(INT32), .is_optional = true}},
+                {.types = BYTES, .type_variable = 3},
+                {.types = ONNXD_SET(INT32), .is_optional = true}},
      .outputs = {{.types = BYTES, .type_variable = 3}},
      .params_bytes = sizeof(onnxd_conv_params),
      .parse = onnxd_conv_parse,
