@@ -38,3 +38,15 @@ bool onnxd_regex_matches(const onnxd_regex *regex, const char *text, size_t leng
 {
     return RE2::FullMatch(re2::StringPiece(text, length), regex->compiled);
 }
+
+bool onnxd_regex_find(const onnxd_regex *regex, const char *text, size_t length, size_t from,
+                      size_t *out_first, size_t *out_end)
+{
+    const re2::StringPiece whole(text, length);
+    re2::StringPiece found;
+    if (!regex->compiled.Match(whole, from, length, RE2::UNANCHORED, &found, 1))
+        return false;
+    *out_first = static_cast<size_t>(found.data() - text);
+    *out_end = *out_first + found.size();
+    return true;
+}

@@ -22,6 +22,10 @@ onnxd_regex *onnxd_regex_create(const char *pattern, size_t length, char *reason
 void onnxd_regex_destroy(onnxd_regex *regex); /* NULL is fine */
 /* Whether all of the text matches. */
 bool onnxd_regex_matches(const onnxd_regex *regex, const char *text, size_t length);
+/* The first match, leftmost and then as the pattern prefers, at or after `from`, which is a
+ * boundary of characters and at most `length`. */
+bool onnxd_regex_find(const onnxd_regex *regex, const char *text, size_t length, size_t from,
+                      size_t *out_first, size_t *out_end);
 
 #ifdef __cplusplus
 }
