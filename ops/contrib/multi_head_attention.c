@@ -98,11 +98,11 @@ static onnxd_attention attention_of(const onnxd_compute *context, const onnxd_mh
                          .kv_length = (size_t)d->fresh,
                          .head_size = (size_t)d->size,
                          .v_head_size = (size_t)d->v_size,
-                         .is_causal = params->is_unidirectional != 0,
+                         /* A single query sees all keys, as in ONNX Runtime. */
+                         .is_causal = params->is_unidirectional != 0 && d->queries > 1,
                          .left_window = -1,
                          .right_window = -1,
-                         /* The last query sees all keys. */
-                         .offset = d->keys - d->queries,
+                         .offset = d->past,
                          .scale = onnxd_attention_scale(params->scale, (size_t)d->size),
                          .qk_mode = ONNXD_ATTENTION_QK_BIASED};
     set_operands(context, heads, &a);
