@@ -98,6 +98,16 @@ def pieces():
         [helper.make_value_info("parts", sequence)])
 
 
+def handed():
+    """A value that passes through a sequence without a copy."""
+    return helper.make_graph(
+        [helper.make_node("Relu", ["x"], ["a"]),
+         helper.make_node("SequenceConstruct", ["a"], ["s"]),
+         helper.make_node("SequenceAt", ["s", "zero"], ["y"])], "handed",
+        [models.value_info("x", TensorProto.FLOAT, ["N"])],
+        [models.value_info("y", TensorProto.FLOAT, ["N"])], [constant("zero", 0, np.int64)])
+
+
 def classifier():
     """As scikit-learn's converter writes them, with a ZipMap at the end."""
     maps = helper.make_sequence_type_proto(helper.make_map_type_proto(
@@ -118,7 +128,7 @@ def repository(tmp_path_factory):
     folder = tmp_path_factory.mktemp("dynamic")
     for name, graph in (("detector", detector()), ("doubler", doubler(True)),
                         ("endless", doubler(False)), ("chooser", chooser()), ("words", words()),
-                        ("pieces", pieces())):
+                        ("pieces", pieces()), ("handed", handed())):
         save(folder, name, graph)
     save(folder, "classifier", classifier(), **{"ai.onnx.ml": 3})
     return folder
@@ -178,6 +188,25 @@ def test_requests_at_once_do_not_mix(server):
                 wrong.append((seed, step))
 
     threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_answers_hold_their_own_values(server):
+    """What is handed on without a copy may not be overwritten by the next request."""
+    wrong = []
+
+    def work(seed):
+        own = triton.InferenceServerClient(server.address)
+        for step in range(50):
+            x = np.full(4096, seed * 1000 + step + 1, np.float32)
+            if not np.array_equal(infer(own, "handed", x=x).as_numpy("y"), x):
+                wrong.append((seed, step))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
