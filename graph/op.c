@@ -71,18 +71,13 @@ onnxd_status *onnxd_op_missing(const onnxd_op_registry *registry, const char *do
                        type, home, (long long)opset, known);
 }
 
-/* The formal that position `index` belongs to; a variadic operator's last one repeats. */
-static const onnxd_op_formal *formal_at(const onnxd_op_formal *formals, uint16_t maximum,
-                                        uint32_t index)
+/* The formal that position `index` belongs to: the last one stands for all beyond it. */
+static const onnxd_op_formal *formal_at(const onnxd_op_formal *formals, uint32_t index)
 {
-    if (index < ONNXD_OP_MAX_FORMALS && formals[index].types != 0)
-        return &formals[index];
-    if (maximum != ONNXD_OP_VARIADIC)
-        return &formals[index < ONNXD_OP_MAX_FORMALS ? index : ONNXD_OP_MAX_FORMALS - 1];
-    uint32_t last = ONNXD_OP_MAX_FORMALS - 1;
-    while (last > 0 && formals[last].types == 0)
-        last--;
-    return &formals[last];
+    uint32_t at = index < ONNXD_OP_MAX_FORMALS ? index : ONNXD_OP_MAX_FORMALS - 1;
+    while (at > 0 && formals[at].types == 0)
+        at--;
+    return &formals[at];
 }
 
 static onnxd_status *check_side(const onnxd_node *node, const char *side, uint32_t count,
@@ -99,7 +94,7 @@ static onnxd_status *check_side(const onnxd_node *node, const char *side, uint32
                            count, side, minimum, maximum);
     }
     for (uint32_t i = 0; i < count; i++)
-        if (ids[i] == ONNXD_NONE && !formal_at(formals, maximum, i)->is_optional)
+        if (ids[i] == ONNXD_NONE && !formal_at(formals, i)->is_optional)
             return onnxd_error(ONNXD_INVALID_ARGUMENT, "%s lacks %s %u, which is required", label,
                                side, i);
     return NULL;
@@ -184,7 +179,7 @@ onnxd_status *onnxd_op_check_types(const onnxd_op_def *def, const onnxd_node *no
         onnxd_dtype dtype = inputs[i].dtype;
         if (dtype == ONNXD_UNDEFINED)
             continue;
-        const onnxd_op_formal *formal = formal_at(def->inputs, def->max_inputs, i);
+        const onnxd_op_formal *formal = formal_at(def->inputs, i);
         ONNXD_TRY(check_kind(formal, node, i, inputs[i].kind));
         if ((formal->types & ((onnxd_dtype_set)1u << dtype)) == 0) {
             char allowed[512];
