@@ -170,6 +170,17 @@ static void store_plane(onnxd_dtype dtype, const onnxd_affine *to, const float *
     }
 }
 
+/* Where padding counts, a window that ends beyond it in ceil mode counts all of its taps, as
+ * onnxruntime has it; AveragePool leaves those out. */
+static void widen_pads(onnxd_window_geometry *g)
+{
+    for (int i = 0; i < 3; i++) {
+        int64_t end = (g->out[i] - 1) * g->stride[i] + (g->kernel[i] - 1) * g->dilation[i] + 1;
+        int64_t needed = end - g->in[i] - g->pad_begin[i];
+        g->pad_end[i] = needed > g->pad_end[i] ? needed : g->pad_end[i];
+    }
+}
+
 static onnxd_status *compute_average(const onnxd_compute *compute)
 {
     const pool_params *params = compute->params;
@@ -178,6 +189,8 @@ static onnxd_status *compute_average(const onnxd_compute *compute)
         return NULL;
     planes p = planes_of(compute, true);
     onnxd_affine from = onnxd_affine_of(compute, X_SCALE), to = onnxd_affine_of(compute, Y_SCALE);
+    if (params->pool.counts_pads)
+        widen_pads(&p.geometry);
     float *plane = compute->workspace, *averages = plane + p.in_size;
     uint8_t *out = onnxd_tensor_view_data(&compute->outputs[0]);
     for (size_t n = 0; n < p.batch; n++, out += p.channels * p.out_size) {
