@@ -78,6 +78,10 @@ typedef struct onnxd_softmax_extent {
 onnxd_softmax_extent onnxd_softmax_extent_of(const onnxd_softmax_params *params,
                                              const onnxd_shape *shape);
 
+/* The softmax of each of `rows` rows of `length` >= 1 elements of a type in ONNXD_SET_FLOATS, one
+ * after the other. `out` may be `in`. */
+void onnxd_softmax_rows(onnxd_dtype dtype, size_t rows, size_t length, const void *in, void *out);
+
 /* A matrix product of static shapes with numpy's rules: for each batch b of the output, A's matrix
  * a_index(b) [rows x depth] times B's matrix b_index(b) [depth x columns]. Strides are in matrices,
  * 0 where a batch dimension is broadcast. */

@@ -74,6 +74,14 @@ onnxd_softmax_extent onnxd_softmax_extent_of(const onnxd_softmax_params *params,
 #include "ops/for_floats.inc"
 #undef KERNEL_FILE
 
+void onnxd_softmax_rows(onnxd_dtype dtype, size_t rows, size_t length, const void *in, void *out)
+{
+    void (*run)(const void *, size_t, size_t, size_t, size_t, bool, void *) =
+        ONNXD_FOR_FLOAT(dtype, soften);
+    for (size_t row = 0; row < rows; row++)
+        run(in, row * length, length, 1, 1, false, out);
+}
+
 static onnxd_status *compute(const onnxd_compute *context)
 {
     const onnxd_softmax_params *params = context->params;

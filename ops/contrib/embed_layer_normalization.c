@@ -218,9 +218,8 @@ static onnxd_status *compute(const onnxd_compute *context)
 const onnxd_op_def onnxd_op_contrib_embed_layer_normalization[] = {
     {ONNXD_CONTRIB_NAME("EmbedLayerNormalization"), .min_inputs = 7, .max_inputs = 9,
      .min_outputs = 1, .max_outputs = 3,
-     /* The last formal stands for position_ids too. */
      .inputs = {IDS(false), IDS(true), TABLE(false), TABLE(false), TABLE(true), TABLE(false),
-                TABLE(false), IDS(true)},
+                TABLE(false), IDS(true), IDS(true)},
      .outputs = {TABLE(false), IDS(true), TABLE(true)}, .params_bytes = sizeof(embed_params),
      .parse = parse, .infer = infer, .workspace_bytes = workspace_bytes, .compute = compute},
     {.op_type = NULL},

@@ -338,21 +338,32 @@ static onnxd_status *compute(const onnxd_compute *context)
     {                                                                                              \
         .types = TYPES, .type_variable = 1, .is_optional = optional                                \
     }
-#define INDEX                                                                                      \
+#define OTHER(set, optional)                                                                       \
     {                                                                                              \
-        .types = ONNXD_SET(INT32)                                                                  \
+        .types = set, .is_optional = optional                                                      \
     }
-/* Inputs from 7 on; inference tells their types apart. */
-#define REST                                                                                       \
-    {                                                                                              \
-        .types = TYPES | ONNXD_SET_INDEX, .is_optional = true                                      \
-    }
+#define INT32_SET ONNXD_SET(INT32)
 
 const onnxd_op_def onnxd_op_contrib_group_query_attention[] = {
     {ONNXD_CONTRIB_NAME("GroupQueryAttention"), .min_inputs = 7, .max_inputs = ONNXD_GQA_INPUTS,
      .min_outputs = 1, .max_outputs = 4,
-     .inputs = {FORMAL(false), FORMAL(true), FORMAL(true), FORMAL(true), FORMAL(true), INDEX, INDEX,
-                REST},
+     .inputs = {[ONNXD_GQA_Q] = FORMAL(false),
+                [ONNXD_GQA_K] = FORMAL(true),
+                [ONNXD_GQA_V] = FORMAL(true),
+                [ONNXD_GQA_PAST_KEY] = FORMAL(true),
+                [ONNXD_GQA_PAST_VALUE] = FORMAL(true),
+                [ONNXD_GQA_LAST] = OTHER(INT32_SET, false),
+                [ONNXD_GQA_TOTAL] = OTHER(INT32_SET, false),
+                [ONNXD_GQA_COSINES] = FORMAL(true),
+                [ONNXD_GQA_SINES] = FORMAL(true),
+                [ONNXD_GQA_POSITIONS] = OTHER(ONNXD_SET(INT64), true),
+                [ONNXD_GQA_ATTENTION_BIAS] = FORMAL(true),
+                [ONNXD_GQA_SINKS] = FORMAL(true),
+                [ONNXD_GQA_K_SCALE] = OTHER(ONNXD_SET(FLOAT), true),
+                [ONNXD_GQA_V_SCALE] = OTHER(ONNXD_SET(FLOAT), true),
+                [ONNXD_GQA_Q_NORM] = FORMAL(true),
+                /* Stands for query_seqlens too. */
+                [ONNXD_GQA_K_NORM] = OTHER(TYPES | INT32_SET, true)},
      .outputs = {FORMAL(false), FORMAL(true), FORMAL(true), FORMAL(true)},
      .params_bytes = sizeof(onnxd_gqa_params), .parse = onnxd_gqa_parse, .infer = onnxd_gqa_infer,
      .shape_inputs = 1u << ONNXD_GQA_TOTAL, .workspace_bytes = workspace_bytes, .compute = compute},

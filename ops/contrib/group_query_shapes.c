@@ -4,7 +4,6 @@
 #include "ops/contrib/contrib.h"
 #include "ops/contrib/group_query.h"
 #include "ops/support.h"
-#include "ops/types.h"
 
 /* ---- attributes ------------------------------------------------------------------------------ */
 
@@ -174,25 +173,17 @@ static onnxd_status *check_rotary(const onnxd_infer *context, const onnxd_gqa_di
                                     (int64_t[]){d->batch, d->length});
 }
 
-/* The last formal stands for inputs from 7 on; those have types of their own. */
+/* The last formal stands for the two last inputs. */
 static onnxd_status *check_types(const onnxd_infer *context)
 {
     static const uint32_t refused[] = {ONNXD_GQA_K_SCALE, ONNXD_GQA_V_SCALE, ONNXD_GQA_Q_NORM,
                                        ONNXD_GQA_K_NORM};
-    onnxd_dtype dtype = context->inputs[ONNXD_GQA_Q].dtype;
-    onnxd_dtype_set same = dtype == ONNXD_UNDEFINED ? ONNXD_SET_FLOATS & ~ONNXD_SET(DOUBLE)
-                                                    : (onnxd_dtype_set)1u << dtype;
     for (uint32_t i = 0; i < ONNXD_COUNT(refused); i++)
         if (onnxd_op_has_input(context->node, refused[i]))
             return onnxd_op_error_code(ONNXD_UNIMPLEMENTED, context->node,
                                        "input %" PRIu32 " is given, but %s is not supported",
                                        refused[i],
                                        i < 2 ? "a quantized cache" : "a normalisation of heads");
-    ONNXD_TRY(onnxd_contrib_check_type(context, ONNXD_GQA_COSINES, same));
-    ONNXD_TRY(onnxd_contrib_check_type(context, ONNXD_GQA_SINES, same));
-    ONNXD_TRY(onnxd_contrib_check_type(context, ONNXD_GQA_POSITIONS, ONNXD_SET(INT64)));
-    ONNXD_TRY(onnxd_contrib_check_type(context, ONNXD_GQA_ATTENTION_BIAS, same));
-    ONNXD_TRY(onnxd_contrib_check_type(context, ONNXD_GQA_SINKS, same));
     return onnxd_contrib_check_type(context, ONNXD_GQA_VALID, ONNXD_SET(INT32));
 }
 
