@@ -235,7 +235,7 @@ static onnxd_status *turn(const onnxd_compute *context, const onnxd_gqa_dims *d,
     memset(s->queries, 0, count_of(d, d->length, p->heads) * sizeof(float));
     for (size_t b = 0; b < (size_t)d->batch; b++)
         for (size_t i = 0; i < (size_t)s->valid[b]; i++) {
-            size_t row, at = b * length + i;
+            size_t row = 0, at = b * length + i;
             ONNXD_TRY(position_of(context, d, s, b, i, &row));
             onnxd_rotary_heads q = {o->q.data, o->q.dtype, b * o->q.batch + i * o->q.row, size};
             onnxd_rotary_heads k = {o->k.data, o->k.dtype, b * o->k.batch + i * o->k.row, size};
