@@ -5,10 +5,10 @@
 #include "ops/contrib/multi_head_attention.h"
 #include "ops/support.h"
 
-/* The first dimension that is known stays. */
+/* An extent is better than a symbol, a symbol than nothing; the first stays. */
 static void merge(int64_t *inout, int64_t other)
 {
-    if (!onnxd_dim_is_static(*inout) && onnxd_dim_is_static(other))
+    if (!onnxd_dim_is_static(*inout) && (onnxd_dim_is_static(other) || *inout == ONNXD_DIM_UNKNOWN))
         *inout = other;
 }
 
