@@ -309,7 +309,7 @@ static onnxd_status *compute(const onnxd_compute *context)
     const onnxd_gqa_params *p = context->params;
     const onnxd_tensor_view *bias = onnxd_contrib_input(context, ONNXD_GQA_ATTENTION_BIAS);
     onnxd_carver carver = {.base = context->workspace};
-    pieces s = {NULL};
+    pieces s = {.core = NULL};
     if (!has_work(context))
         return NULL;
     int64_t total = onnxd_op_int_at(&context->inputs[ONNXD_GQA_TOTAL], 0);

@@ -231,7 +231,7 @@ static onnxd_status *compute(const onnxd_compute *context)
     const onnxd_tensor_view *mask = onnxd_contrib_input(context, ONNXD_MHA_MASK);
     const onnxd_tensor_view *bias = onnxd_contrib_input(context, ONNXD_MHA_ATTENTION_BIAS);
     onnxd_carver carver = {.base = context->workspace};
-    pieces p = {NULL};
+    pieces p = {.core = NULL};
     if (!has_work(context))
         return NULL;
     onnxd_mha_dims d = onnxd_mha_dims_of(context);
