@@ -359,7 +359,7 @@ onnxd_status *onnxd_packed_attention_compute(const onnxd_compute *context)
     const onnxd_tensor_view *mask = input_at(context, form->mask);
     const onnxd_tensor_view *bias = input_at(context, form->score_bias);
     onnxd_carver carver = {.base = context->workspace};
-    pieces p = {NULL};
+    pieces p = {.core = NULL};
     if (!has_work(context))
         return NULL;
     attention_dims d = dims_of(context);
