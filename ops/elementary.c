@@ -19,8 +19,8 @@
 #define abs_EXPRESSION(C, x, p) fabs(x)
 #define same_EXPRESSION(C, x, p) (x)
 #define signed_abs_EXPRESSION(C, x, p) ((x) < 0 ? (C)(0 - (uint64_t)(x)) : (x))
-/* A whole number's error function is rounded towards zero: 1, 0 or -1 once erf is exact. */
-#define integer_erf_EXPRESSION(C, x, p) erf((double)(x))
+/* A whole number's error function is a float, rounded towards zero: 1, 0 or -1. */
+#define integer_erf_EXPRESSION(C, x, p) (float)erf((double)(x))
 /* A zero keeps its sign, and NaN stays NaN. */
 #define sign_EXPRESSION(C, x, p) ((x) > 0 ? (C)1 : (x) < 0 ? (C)-1 : (x))
 #define unsigned_sign_EXPRESSION(C, x, p) ((x) != 0)

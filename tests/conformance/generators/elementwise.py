@@ -242,7 +242,9 @@ def clip(draw):
     dtype, shape = draw.type(), draw.shape()
     values = draw.values(dtype, shape)
     if draw.opset < 11:
-        least, most = (v if draw.chance() else None for v in (-1.5, 2.5))
+        # An absent bound is the greatest float, also for double, where the newer form has double's.
+        is_bounded = dtype == "double"
+        least, most = (v if is_bounded or draw.chance() else None for v in (-1.5, 2.5))
         bounds = [None if v is None else np.array(v, NUMPY[dtype]) for v in (least, most)]
         return draw.case([values], {"min": least, "max": most},
                          modern=draw.case([values, *bounds], opset=13))

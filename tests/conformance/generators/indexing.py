@@ -62,7 +62,8 @@ def reduction_of(draw, dtype):
 def scatter_elements(draw):
     dtype, shape = draw.type(), draw.shape(1, 4, least=1)
     axis = draw.axis(len(shape), draw.opset >= 11)
-    reduction = reduction_of(draw, dtype)
+    can_reduce = draw.definition["operator"] == "ScatterElements" and draw.opset >= 16
+    reduction = reduction_of(draw, dtype) if can_reduce else "none"
     taken = [draw.integer(1, d) for d in shape]
     if reduction == "none":
         # Distinct along the axis, so that the order does not matter.
@@ -75,7 +76,7 @@ def scatter_elements(draw):
         indices = indices.astype(NUMPY[draw.type(1)])
     else:
         indices = indices_below(draw, shape[axis], taken, draw.type(1))
-    attributes = {"axis": axis, "reduction": reduction if draw.opset >= 16 else None}
+    attributes = {"axis": axis, "reduction": reduction if can_reduce else None}
     wide = 0 if reduction != "none" and dtype in FLOATS else 0.25
     return draw.case([draw.values(dtype, shape, special=0, wide=wide), indices,
                       draw.values(dtype, taken, special=0, wide=wide)], attributes, scale=True,
@@ -124,7 +125,8 @@ def one_hot(draw):
     depth = draw.integer(1, 6)
     axis = draw.integer(-len(shape) - 1, len(shape))
     kind = draw.type(0)
-    low = 0 if kind.startswith("u") else -depth
+    # Before opset 11 negative indices are off, as no peer has it any more.
+    low = 0 if kind.startswith("u") or draw.opset < 11 else -depth
     indices = draw.rng.integers(low, depth, shape).astype(NUMPY[kind])
     values = draw.values(draw.type(2), (2,))
     size = np.array(depth if draw.chance() else [depth], NUMPY[draw.type(1)])
