@@ -9,6 +9,20 @@
 /* What onnxd_tensor_create promises for `data`, enough for every vector load. */
 #define DATA_ALIGNMENT ((size_t)64)
 
+const char *onnxd_value_kind_name(onnxd_value_kind kind)
+{
+    static const char *const names[ONNXD_VALUE_KIND_COUNT] = {
+        [ONNXD_VALUE_TENSOR] = "tensor",
+        [ONNXD_VALUE_SEQUENCE] = "sequence",
+        [ONNXD_VALUE_OPTIONAL] = "optional",
+        [ONNXD_VALUE_OPTIONAL_SEQUENCE] = "optional sequence",
+        [ONNXD_VALUE_MAP] = "map",
+        [ONNXD_VALUE_SEQUENCE_OF_MAPS] = "sequence of maps",
+        [ONNXD_VALUE_SPARSE_TENSOR] = "sparse tensor",
+    };
+    return (size_t)kind < ONNXD_VALUE_KIND_COUNT ? names[kind] : "invalid";
+}
+
 /* Row-major strides. A shape that holds no elements may have extents whose product does not fit;
  * its strides are never used, so they may wrap. */
 static void fill_strides(const onnxd_shape *shape, int64_t *strides)

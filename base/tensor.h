@@ -42,6 +42,9 @@ typedef enum onnxd_value_kind {
 } onnxd_value_kind;
 /* Sets of kinds: bit n is kind n. */
 #define ONNXD_KIND(id) ((uint8_t)(1u << ONNXD_VALUE_##id))
+#define ONNXD_VALUE_KIND_COUNT ((unsigned)ONNXD_VALUE_SPARSE_TENSOR + 1)
+/* "tensor", "optional sequence"; "invalid" for what is no kind. */
+const char *onnxd_value_kind_name(onnxd_value_kind kind);
 
 /* Type and shape of a value, without data. dtype UNDEFINED marks an absent optional value. Of
  * sequences and optionals dtype and shape are those that every element has, of maps those of the

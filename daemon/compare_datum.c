@@ -6,20 +6,15 @@
 
 #define SHOWN_ITEMS 5
 
-static const char *kind_text(const onnxd_datum *datum)
+/* "a sequence" into `buffer`. */
+#define KIND_TEXT 40
+static const char *kind_text(const onnxd_datum *datum, char *buffer)
 {
-    switch (datum->kind) {
-    case ONNXD_VALUE_SEQUENCE:
-        return "a sequence";
-    case ONNXD_VALUE_SEQUENCE_OF_MAPS:
-        return "a sequence of maps";
-    case ONNXD_VALUE_MAP:
-        return "a map";
-    case ONNXD_VALUE_OPTIONAL:
+    /* One that holds something is that thing. */
+    if (datum->kind == ONNXD_VALUE_OPTIONAL || datum->kind == ONNXD_VALUE_OPTIONAL_SEQUENCE)
         return "an optional that holds nothing";
-    default:
-        return "a tensor";
-    }
+    (void)snprintf(buffer, KIND_TEXT, "a %s", onnxd_value_kind_name(datum->kind));
+    return buffer;
 }
 
 /* ---- maps ---------------------------------------------------------------------------------- */
@@ -98,8 +93,10 @@ static onnxd_status *compare_single(const onnxd_datum *actual, const onnxd_datum
 {
     out->tensors = (onnxd_comparison){.is_equal = actual->kind == expected->kind};
     if (actual->kind != expected->kind) {
+        char found[KIND_TEXT];
+        char wanted[KIND_TEXT];
         (void)snprintf(out->tensors.reason, sizeof(out->tensors.reason), "is %s, expected is %s",
-                       kind_text(actual), kind_text(expected));
+                       kind_text(actual, found), kind_text(expected, wanted));
         return NULL;
     }
     if (actual->kind == ONNXD_VALUE_MAP)

@@ -101,10 +101,6 @@ void onnxd_operators_write_text(const onnxd_operator_list *list, onnxd_strbuf *o
 
 /* ---- JSON ---------------------------------------------------------------------------------- */
 
-static const char *const kind_names[] = {
-    "tensor", "sequence",         "optional",     "optional sequence",
-    "map",    "sequence of maps", "sparse tensor"};
-
 static unsigned kinds_of(const onnxd_op_formal *formal)
 {
     return formal->kinds != 0 ? formal->kinds : (unsigned)ONNXD_KIND(TENSOR);
@@ -122,10 +118,11 @@ static void write_json_formal(const onnxd_op_formal *formal, bool is_variadic, o
     }
     onnxd_strbuf_puts(out, "], \"kinds\": [");
     separator = "";
-    for (size_t kind = 0; kind < ONNXD_COUNT(kind_names); kind++) {
+    for (unsigned kind = 0; kind < ONNXD_VALUE_KIND_COUNT; kind++) {
         if ((kinds_of(formal) >> kind & 1) == 0)
             continue;
-        onnxd_strbuf_printf(out, "%s\"%s\"", separator, kind_names[kind]);
+        onnxd_strbuf_printf(out, "%s\"%s\"", separator,
+                            onnxd_value_kind_name((onnxd_value_kind)kind));
         separator = ", ";
     }
     onnxd_strbuf_printf(out, "], \"variable\": %u, \"optional\": %s, \"variadic\": %s}",
@@ -226,10 +223,10 @@ static void write_kinds(const onnxd_op_formal *formal, onnxd_strbuf *out)
     const char *separator = "";
     if (kinds_of(formal) == ONNXD_KIND(TENSOR))
         return;
-    for (size_t kind = 0; kind < ONNXD_COUNT(kind_names); kind++) {
+    for (unsigned kind = 0; kind < ONNXD_VALUE_KIND_COUNT; kind++) {
         if ((kinds_of(formal) >> kind & 1) == 0)
             continue;
-        onnxd_strbuf_printf(out, "%s%s", separator, kind_names[kind]);
+        onnxd_strbuf_printf(out, "%s%s", separator, onnxd_value_kind_name((onnxd_value_kind)kind));
         separator = " or ";
     }
     onnxd_strbuf_puts(out, " of ");

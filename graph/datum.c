@@ -29,12 +29,14 @@ static onnxd_status *check_item(onnxd_value_kind kind, onnxd_dtype dtype, const 
     const onnxd_value_kind wanted =
         kind == ONNXD_VALUE_SEQUENCE ? ONNXD_VALUE_TENSOR : ONNXD_VALUE_MAP;
     if (item == NULL || item->kind != wanted)
-        return onnxd_error(ONNXD_INVALID_ARGUMENT, "element %zu of a sequence is not a %s", index,
-                           wanted == ONNXD_VALUE_TENSOR ? "tensor" : "map");
+        return onnxd_error(ONNXD_INVALID_ARGUMENT, "element %zu of a %s is of kind %s, not %s",
+                           index, onnxd_value_kind_name(kind),
+                           item == NULL ? "nothing" : onnxd_value_kind_name(item->kind),
+                           onnxd_value_kind_name(wanted));
     if (item->dtype != dtype)
-        return onnxd_error(ONNXD_INVALID_ARGUMENT,
-                           "element %zu of a sequence of %s has element type %s", index,
-                           onnxd_dtype_name(dtype), onnxd_dtype_name(item->dtype));
+        return onnxd_error(ONNXD_INVALID_ARGUMENT, "element %zu of a %s of %s has element type %s",
+                           index, onnxd_value_kind_name(kind), onnxd_dtype_name(dtype),
+                           onnxd_dtype_name(item->dtype));
     return NULL;
 }
 
@@ -99,6 +101,13 @@ void onnxd_datum_release(onnxd_datum *datum) // NOLINT(misc-no-recursion)
     onnxd_tensor_release(datum->tensor);
     onnxd_tensor_release(datum->keys);
     onnxd_free(datum);
+}
+
+void onnxd_datums_free(onnxd_datum **datums, size_t count)
+{
+    for (size_t i = 0; datums != NULL && i < count; i++)
+        onnxd_datum_release(datums[i]);
+    onnxd_free(datums);
 }
 
 onnxd_tensor_type onnxd_datum_type(const onnxd_datum *datum)

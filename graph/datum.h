@@ -45,6 +45,8 @@ ONNXD_NODISCARD onnxd_status *onnxd_datum_of_map(onnxd_tensor *keys, onnxd_tenso
                                                  onnxd_datum **out_datum);
 onnxd_datum *onnxd_datum_retain(onnxd_datum *datum);
 void onnxd_datum_release(onnxd_datum *datum); /* NULL is fine */
+/* Releases the datums and frees their array, one of onnxd_alloc's; NULL is fine for any of them. */
+void onnxd_datums_free(onnxd_datum **datums, size_t count);
 
 /* Its type as inference sees it: static shape of a tensor, unknown shape otherwise. */
 onnxd_tensor_type onnxd_datum_type(const onnxd_datum *datum);

@@ -81,13 +81,6 @@ static onnxd_status *take_output(const onnxd_datum *datum, uint32_t index, size_
     return NULL;
 }
 
-static void release_all(onnxd_datum **datums, uint32_t count)
-{
-    for (uint32_t i = 0; datums != NULL && i < count; i++)
-        onnxd_datum_release(datums[i]);
-    onnxd_free(datums);
-}
-
 static onnxd_status *run(const onnxd_node *node, size_t max_bytes, onnxd_datum *const *inputs,
                          onnxd_datum **outputs)
 {
@@ -136,7 +129,7 @@ onnxd_status *onnxd_op_evaluate_run(const onnxd_node *node, const onnxd_tensor *
         onnxd_tensor_release(outputs[i]);
         outputs[i] = NULL;
     }
-    release_all(in, node->input_count);
-    release_all(out, node->output_count);
+    onnxd_datums_free(in, node->input_count);
+    onnxd_datums_free(out, node->output_count);
     return status;
 }

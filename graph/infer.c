@@ -1,32 +1,34 @@
 /*
  * Types of all values from the types of the inputs, merged with what the model declares.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "graph/internal.h"
 #include "graph/passes.h"
 
-static const char *kind_text(const onnxd_tensor_type *type)
+/* "float[2]", "sequence of float[2]". */
+#define TYPE_TEXT (ONNXD_SHAPE_TEXT + 64)
+static const char *type_text(const onnxd_tensor_type *type, char *buffer, size_t capacity)
 {
-    static const char *const texts[] = {
-        "",        "sequence of ",         "optional ",     "optional sequence of ",
-        "map to ", "sequence of maps to ", "sparse tensor "};
-    return (size_t)type->kind < ONNXD_COUNT(texts) ? texts[type->kind] : "";
+    char shape[ONNXD_SHAPE_TEXT];
+    bool is_tensor = type->kind == ONNXD_VALUE_TENSOR;
+    (void)snprintf(buffer, capacity, "%s%s%s%s", is_tensor ? "" : onnxd_value_kind_name(type->kind),
+                   is_tensor ? "" : " of ", onnxd_dtype_name(type->dtype),
+                   onnxd_shape_format(&type->shape, shape, sizeof(shape)));
+    return buffer;
 }
 
 static onnxd_status *contradiction(const onnxd_value *value, const onnxd_tensor_type *inferred)
 {
     char name[ONNXD_NAME_TEXT];
-    char declared_text[ONNXD_SHAPE_TEXT];
-    char inferred_text[ONNXD_SHAPE_TEXT];
-    return onnxd_error(ONNXD_INVALID_ARGUMENT,
-                       "value '%s' is declared %s%s%s, but its node makes %s%s%s",
-                       onnxd_name_text(value->name, name, sizeof(name)), kind_text(&value->type),
-                       onnxd_dtype_name(value->type.dtype),
-                       onnxd_shape_format(&value->type.shape, declared_text, sizeof(declared_text)),
-                       kind_text(inferred), onnxd_dtype_name(inferred->dtype),
-                       onnxd_shape_format(&inferred->shape, inferred_text, sizeof(inferred_text)));
+    char declared[TYPE_TEXT];
+    char made[TYPE_TEXT];
+    return onnxd_error(ONNXD_INVALID_ARGUMENT, "value '%s' is declared %s, but its node makes %s",
+                       onnxd_name_text(value->name, name, sizeof(name)),
+                       type_text(&value->type, declared, sizeof(declared)),
+                       type_text(inferred, made, sizeof(made)));
 }
 
 /* What is known of a dimension from both sides; false when they contradict. A symbol that was

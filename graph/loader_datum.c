@@ -13,13 +13,6 @@ typedef enum element_type {
     ELEMENT_MAP = 4
 } element_type;
 
-static void release_all(onnxd_datum **items, size_t count)
-{
-    for (size_t i = 0; items != NULL && i < count; i++)
-        onnxd_datum_release(items[i]);
-    onnxd_free(items);
-}
-
 static onnxd_status *read_tensor(onnxd_loader *loader, Onnx__TensorProto *proto,
                                  onnxd_datum **out_datum)
 {
@@ -154,7 +147,7 @@ static onnxd_status *read_sequence(onnxd_loader *loader, const Onnx__SequencePro
     if (status == NULL)
         status = onnxd_datum_of_items(kind, count == 0 ? dtype : items[0]->dtype, items, count,
                                       out_datum);
-    release_all(items, count);
+    onnxd_datums_free(items, count);
     return status;
 }
 

@@ -149,12 +149,21 @@ static const char *set_text(onnxd_dtype_set set, char *buffer, size_t capacity)
     return buffer;
 }
 
-static const char *kind_name(onnxd_value_kind kind)
+/* "tensor, sequence" into `buffer`. */
+static const char *kinds_text(unsigned kinds, char *buffer, size_t capacity)
 {
-    static const char *const names[] = {
-        "tensor", "sequence",         "optional",     "optional sequence",
-        "map",    "sequence of maps", "sparse tensor"};
-    return (size_t)kind < ONNXD_COUNT(names) ? names[kind] : "invalid";
+    size_t length = 0;
+    buffer[0] = '\0';
+    for (unsigned kind = 0; kind < ONNXD_VALUE_KIND_COUNT; kind++) {
+        if (((kinds >> kind) & 1) == 0)
+            continue;
+        int added = snprintf(buffer + length, capacity - length, "%s%s", length == 0 ? "" : ", ",
+                             onnxd_value_kind_name((onnxd_value_kind)kind));
+        if (added < 0 || length + (size_t)added >= capacity)
+            break;
+        length += (size_t)added;
+    }
+    return buffer;
 }
 
 static onnxd_status *check_kind(const onnxd_op_formal *formal, const onnxd_node *node,
@@ -164,8 +173,10 @@ static onnxd_status *check_kind(const onnxd_op_formal *formal, const onnxd_node 
     if (((allowed >> kind) & 1) != 0)
         return NULL;
     char label[ONNXD_NODE_LABEL];
-    return onnxd_error(ONNXD_INVALID_ARGUMENT, "%s: input %u is a %s, which is not allowed there",
-                       onnxd_node_label(NULL, node, label, sizeof(label)), index, kind_name(kind));
+    char names[128];
+    return onnxd_error(ONNXD_INVALID_ARGUMENT, "%s: input %u is of kind %s, allowed are %s",
+                       onnxd_node_label(NULL, node, label, sizeof(label)), index,
+                       onnxd_value_kind_name(kind), kinds_text(allowed, names, sizeof(names)));
 }
 
 onnxd_status *onnxd_op_check_types(const onnxd_op_def *def, const onnxd_node *node,
@@ -177,10 +188,13 @@ onnxd_status *onnxd_op_check_types(const onnxd_op_def *def, const onnxd_node *no
     memset(first, 0xff, sizeof(first));
     for (uint32_t i = 0; i < input_count; i++) {
         onnxd_dtype dtype = inputs[i].dtype;
-        if (dtype == ONNXD_UNDEFINED)
+        /* It is absent, or nothing is known of it. */
+        if (dtype == ONNXD_UNDEFINED && inputs[i].kind == ONNXD_VALUE_TENSOR)
             continue;
         const onnxd_op_formal *formal = formal_at(def->inputs, i);
         ONNXD_TRY(check_kind(formal, node, i, inputs[i].kind));
+        if (dtype == ONNXD_UNDEFINED)
+            continue;
         if ((formal->types & ((onnxd_dtype_set)1u << dtype)) == 0) {
             char allowed[512];
             return onnxd_error(ONNXD_INVALID_ARGUMENT, "%s: input %u has type %s, allowed are %s",

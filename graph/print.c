@@ -44,14 +44,12 @@ void onnxd_print_type(const onnxd_graph *graph, const onnxd_tensor_type *type, o
 static void print_any_type(const onnxd_graph *graph, const onnxd_tensor_type *type,
                            onnxd_strbuf *out)
 {
-    static const char *const kinds[] = {
-        "tensor", "sequence",         "optional",     "optional_sequence",
-        "map",    "sequence_of_maps", "sparse_tensor"};
     if (type->kind == ONNXD_VALUE_TENSOR) {
         onnxd_print_type(graph, type, out);
         return;
     }
-    onnxd_strbuf_puts(out, kinds[type->kind]);
+    for (const char *c = onnxd_value_kind_name(type->kind); *c != '\0'; c++)
+        onnxd_strbuf_append(out, *c == ' ' ? "_" : c, 1);
     if (type->dtype == ONNXD_UNDEFINED)
         return;
     onnxd_strbuf_puts(out, "(");

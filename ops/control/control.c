@@ -36,14 +36,6 @@ onnxd_status *onnxd_control_check_graph(const onnxd_node *node, const char *name
 
 /* ---- single values ------------------------------------------------------------------------- */
 
-const char *onnxd_control_kind_name(onnxd_value_kind kind)
-{
-    static const char *const names[] = {
-        "tensor", "sequence",         "optional",     "optional sequence",
-        "map",    "sequence of maps", "sparse tensor"};
-    return (size_t)kind < ONNXD_COUNT(names) ? names[kind] : "invalid";
-}
-
 onnxd_status *onnxd_control_tensor(const onnxd_node *node, const char *what,
                                    const onnxd_datum *datum, const onnxd_tensor **out_tensor)
 {
@@ -53,7 +45,7 @@ onnxd_status *onnxd_control_tensor(const onnxd_node *node, const char *what,
         return onnxd_op_error(node, "%s holds nothing, a tensor is needed", what);
     if (datum->kind != ONNXD_VALUE_TENSOR)
         return onnxd_op_error(node, "%s is a %s, a tensor is needed", what,
-                              onnxd_control_kind_name(datum->kind));
+                              onnxd_value_kind_name(datum->kind));
     *out_tensor = datum->tensor;
     return NULL;
 }
@@ -186,13 +178,6 @@ onnxd_status *onnxd_control_datums(size_t count, onnxd_datum ***out_datums)
                                          UINT64_MAX);
     *out_datums = datums;
     return NULL;
-}
-
-void onnxd_control_release(onnxd_datum **datums, size_t count)
-{
-    for (size_t i = 0; datums != NULL && i < count; i++)
-        onnxd_datum_release(datums[i]);
-    onnxd_free(datums);
 }
 
 /* ---- types --------------------------------------------------------------------------------- */

@@ -46,8 +46,6 @@ ONNXD_NODISCARD onnxd_status *onnxd_control_single(const onnxd_dynamic *dynamic,
                                                    onnxd_datum **out_datum);
 /* A tensor as a value; consumes the caller's reference, also on failure. */
 ONNXD_NODISCARD onnxd_status *onnxd_control_datum(onnxd_tensor *tensor, onnxd_datum **out_datum);
-/* "tensor", "sequence", ... */
-const char *onnxd_control_kind_name(onnxd_value_kind kind);
 /* INVALID_ARGUMENT unless the value is there and a tensor. */
 ONNXD_NODISCARD onnxd_status *onnxd_control_tensor(const onnxd_node *node, const char *what,
                                                    const onnxd_datum *datum,
@@ -60,12 +58,10 @@ onnxd_shape onnxd_control_join(const onnxd_shape *a, const onnxd_shape *b);
 onnxd_shape onnxd_control_without_axis(const onnxd_shape *shape, int32_t axis);
 onnxd_shape onnxd_control_with_axis(const onnxd_shape *shape, int32_t axis, int64_t dim);
 
-/* Arrays of `count` entries, at least one, NULL or unknown; ended with onnxd_free(). */
+/* Arrays of `count` entries, at least one, unknown or NULL; ended with onnxd_free() and with
+ * onnxd_datums_free(). */
 ONNXD_NODISCARD onnxd_status *onnxd_control_types(uint32_t count, onnxd_tensor_type **out_types);
 ONNXD_NODISCARD onnxd_status *onnxd_control_datums(size_t count, onnxd_datum ***out_datums);
-/* Releases those that are set, and the array. */
-void onnxd_control_release(onnxd_datum **datums, size_t count);
-
 /* The type of what a subgraph would have given in output `output`, had it run on such inputs: for
  * results of no iterations. Dimensions that are not known are 0, as ONNX Runtime has it.
  * Errors: INVALID_ARGUMENT when its element type is not known. */

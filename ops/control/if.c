@@ -53,8 +53,8 @@ static onnxd_status *join(const onnxd_infer *infer, uint32_t index,
         return onnxd_op_error(infer->node,
                               "output %" PRIu32 " is a %s from 'then_branch', a %s from "
                               "'else_branch'",
-                              index, onnxd_control_kind_name(type->kind),
-                              onnxd_control_kind_name(from_else->kind));
+                              index, onnxd_value_kind_name(type->kind),
+                              onnxd_value_kind_name(from_else->kind));
     if (is_known && type->dtype != from_else->dtype)
         return onnxd_op_error(
             infer->node, "output %" PRIu32 " is %s from 'then_branch', %s from 'else_branch'",

@@ -62,7 +62,7 @@ static onnxd_status *check_condition_type(const onnxd_infer *infer, const onnxd_
         return NULL;
     return onnxd_op_error(infer->node,
                           "output 0 of the body, the condition, is a %s of %s, it must be a bool",
-                          onnxd_control_kind_name(type->kind), onnxd_dtype_name(type->dtype));
+                          onnxd_value_kind_name(type->kind), onnxd_dtype_name(type->dtype));
 }
 
 /* A value ends as what the body makes of it, or as what it began as. */
@@ -89,7 +89,7 @@ static onnxd_status *infer_scanned(onnxd_infer *infer, uint32_t index,
     if (made->kind != ONNXD_VALUE_TENSOR)
         return onnxd_op_error(infer->node,
                               "output %" PRIu32 " of the body is a %s, only tensors can be stacked",
-                              1 + index, onnxd_control_kind_name(made->kind));
+                              1 + index, onnxd_value_kind_name(made->kind));
     infer->outputs[index] = *made;
     infer->outputs[index].shape = onnxd_control_with_axis(&made->shape, 0, ONNXD_DIM_UNKNOWN);
     return NULL;
@@ -149,8 +149,8 @@ static void loop_deinit(loop_run *r)
     for (uint32_t i = 0; r->stacks != NULL && i < r->params->scanned_count; i++)
         onnxd_stack_deinit(&r->stacks[i]);
     onnxd_free(r->stacks);
-    onnxd_control_release(r->given, r->params->body->input_count);
-    onnxd_control_release(r->made, r->params->body->output_count);
+    onnxd_datums_free(r->given, r->params->body->input_count);
+    onnxd_datums_free(r->made, r->params->body->output_count);
 }
 
 /* How often and whether at all, from inputs 0 and 1. */
@@ -209,9 +209,8 @@ static onnxd_status *check_carried(const loop_run *r, uint32_t index, const onnx
     return onnxd_op_error(r->dynamic->node,
                           "output %" PRIu32 " of the body is a %s of %s, it was carried in as a %s "
                           "of %s",
-                          index, onnxd_control_kind_name(after->kind),
-                          onnxd_dtype_name(after->dtype), onnxd_control_kind_name(before->kind),
-                          onnxd_dtype_name(before->dtype));
+                          index, onnxd_value_kind_name(after->kind), onnxd_dtype_name(after->dtype),
+                          onnxd_value_kind_name(before->kind), onnxd_dtype_name(before->dtype));
 }
 
 static onnxd_status *stack_scanned(loop_run *r, uint32_t index, const onnxd_datum *made)

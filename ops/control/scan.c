@@ -82,7 +82,7 @@ static onnxd_status *infer_output(onnxd_infer *infer, const onnxd_scan_loop_para
     *output = *made;
     if (made->dtype != ONNXD_UNDEFINED && made->kind != ONNXD_VALUE_TENSOR)
         return onnxd_op_error(infer->node, "output %" PRIu32 " of the body is a %s, not a tensor",
-                              index, onnxd_control_kind_name(made->kind));
+                              index, onnxd_value_kind_name(made->kind));
     if (index < p->state_count) {
         const onnxd_tensor_type *first = &infer->inputs[index];
         if (first->dtype != ONNXD_UNDEFINED && made->dtype != ONNXD_UNDEFINED &&

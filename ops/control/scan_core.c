@@ -78,8 +78,8 @@ void onnxd_scan_loop_deinit(onnxd_scan_loop *scan)
     for (uint32_t i = 0; scan->stacks != NULL && i < scan->params->scanned_count; i++)
         onnxd_stack_deinit(&scan->stacks[i]);
     onnxd_free(scan->stacks);
-    onnxd_control_release(scan->given, scan->params->body->input_count);
-    onnxd_control_release(scan->made, scan->params->body->output_count);
+    onnxd_datums_free(scan->given, scan->params->body->input_count);
+    onnxd_datums_free(scan->made, scan->params->body->output_count);
 }
 
 /* The elements of all sources in one iteration. */

@@ -18,7 +18,7 @@ static onnxd_status *sequence_at(const onnxd_dynamic *dynamic, uint32_t index,
     if (datum == NULL || datum->kind != ONNXD_VALUE_SEQUENCE)
         return onnxd_op_error(dynamic->node, "input %" PRIu32 " is %s%s, a sequence is needed",
                               index, datum == NULL ? "missing" : "a ",
-                              datum == NULL ? "" : onnxd_control_kind_name(datum->kind));
+                              datum == NULL ? "" : onnxd_value_kind_name(datum->kind));
     *out_sequence = datum;
     return NULL;
 }

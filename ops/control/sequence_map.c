@@ -35,7 +35,7 @@ static onnxd_status *infer_types(onnxd_infer *infer, const map_params *p, onnxd_
 {
     if (infer->inputs[0].dtype != ONNXD_UNDEFINED && infer->inputs[0].kind != ONNXD_VALUE_SEQUENCE)
         return onnxd_op_error(infer->node, "input 0 is a %s, a sequence is needed",
-                              onnxd_control_kind_name(infer->inputs[0].kind));
+                              onnxd_value_kind_name(infer->inputs[0].kind));
     for (uint32_t i = 0; i < p->body->input_count; i++)
         given[i] = element_type(&infer->inputs[i]);
     ONNXD_TRY(onnxd_graph_infer_outputs(p->body, infer->inputs, given, infer->outputs));
@@ -44,7 +44,7 @@ static onnxd_status *infer_types(onnxd_infer *infer, const map_params *p, onnxd_
         if (output->dtype != ONNXD_UNDEFINED && output->kind != ONNXD_VALUE_TENSOR)
             return onnxd_op_error(infer->node,
                                   "output %" PRIu32 " of the body is a %s, it must be a tensor", i,
-                                  onnxd_control_kind_name(output->kind));
+                                  onnxd_value_kind_name(output->kind));
         output->kind = ONNXD_VALUE_SEQUENCE;
     }
     return NULL;
@@ -79,7 +79,7 @@ static onnxd_status *check_inputs(const map_run *r)
         bool is_tensor = input != NULL && input->kind == ONNXD_VALUE_TENSOR;
         if (!is_sequence && (i == 0 || !is_tensor))
             return onnxd_op_error(node, "input %" PRIu32 " is %s, a sequence%s is needed", i,
-                                  input == NULL ? "missing" : onnxd_control_kind_name(input->kind),
+                                  input == NULL ? "missing" : onnxd_value_kind_name(input->kind),
                                   i == 0 ? "" : " or a tensor");
         if (is_sequence && input->item_count != r->dynamic->inputs[0]->item_count)
             return onnxd_op_error(node,
@@ -164,7 +164,7 @@ static onnxd_status *run(onnxd_dynamic *dynamic)
             status = collect(&r, i, items);
     onnxd_free(items);
     onnxd_free(r.given);
-    onnxd_control_release(r.made, made_count);
+    onnxd_datums_free(r.made, made_count);
     return status;
 }
 

@@ -145,7 +145,7 @@ static onnxd_status *run(onnxd_dynamic *dynamic)
     if (status == NULL)
         status = onnxd_datum_of_items(ONNXD_VALUE_SEQUENCE, input->dtype, items, c.count,
                                       &dynamic->outputs[0]);
-    onnxd_control_release(items, c.count);
+    onnxd_datums_free(items, c.count);
     return status;
 }
 

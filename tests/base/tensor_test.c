@@ -22,6 +22,14 @@ static onnxd_tensor_view view_3(onnxd_shape shape, int64_t a, int64_t b, int64_t
     return view;
 }
 
+Test(tensor, kinds_have_names)
+{
+    for (unsigned kind = 0; kind < ONNXD_VALUE_KIND_COUNT; kind++)
+        cr_expect_str_neq(onnxd_value_kind_name((onnxd_value_kind)kind), "invalid");
+    cr_expect_str_eq(onnxd_value_kind_name(ONNXD_VALUE_OPTIONAL_SEQUENCE), "optional sequence");
+    cr_expect_str_eq(onnxd_value_kind_name((onnxd_value_kind)ONNXD_VALUE_KIND_COUNT), "invalid");
+}
+
 Test(tensor, view_of_is_row_major)
 {
     onnxd_shape shape = shape_3(2, 3, 5);

@@ -86,6 +86,33 @@ Test(op, types_are_checked)
     onnxd_graph_destroy(graph);
 }
 
+Test(op, kinds_are_checked)
+{
+    onnxd_graph *graph = build_graph();
+    onnxd_node *node = build_node(graph, "Add", "a,b", "c");
+    onnxd_tensor_type inputs[2] = {{.dtype = ONNXD_INT64},
+                                   {.dtype = ONNXD_INT64, .kind = ONNXD_VALUE_SEQUENCE}};
+    expect_error(onnxd_op_check_types(node->def, node, inputs, 2), ONNXD_INVALID_ARGUMENT,
+                 "node (Add): input 1 is of kind sequence, allowed are tensor");
+    /* An empty sequence may leave open what it would hold. */
+    inputs[1].dtype = ONNXD_UNDEFINED;
+    expect_error(onnxd_op_check_types(node->def, node, inputs, 2), ONNXD_INVALID_ARGUMENT,
+                 "input 1 is of kind sequence");
+    inputs[1].kind = ONNXD_VALUE_TENSOR;
+    expect_ok(onnxd_op_check_types(node->def, node, inputs, 2));
+    node = build_node(graph, "Unpack", "s", "t");
+    expect_error(onnxd_op_check_types(node->def, node, inputs, 1), ONNXD_INVALID_ARGUMENT,
+                 "input 0 is of kind tensor, allowed are sequence");
+    inputs[0] = (onnxd_tensor_type){.kind = ONNXD_VALUE_SEQUENCE};
+    expect_ok(onnxd_op_check_types(node->def, node, inputs, 1));
+    inputs[0].kind = ONNXD_VALUE_OPTIONAL_SEQUENCE;
+    onnxd_op_def either = *node->def;
+    either.inputs[0].kinds = ONNXD_KIND(TENSOR) | ONNXD_KIND(SEQUENCE);
+    expect_error(onnxd_op_check_types(&either, node, inputs, 1), ONNXD_INVALID_ARGUMENT,
+                 "input 0 is of kind optional sequence, allowed are tensor, sequence");
+    onnxd_graph_destroy(graph);
+}
+
 Test(op, inferred_sizes_must_fit)
 {
     onnxd_graph *graph = build_graph();

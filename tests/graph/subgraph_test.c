@@ -228,7 +228,7 @@ Test(subgraph, kinds_contradict)
     expect_error(merge_kinds(ONNXD_VALUE_SEQUENCE, "Identity"), ONNXD_INVALID_ARGUMENT,
                  "value 'y' is declared sequence of int64[2], but its node makes int64[2]");
     expect_error(merge_kinds(ONNXD_VALUE_OPTIONAL, "Pack"), ONNXD_INVALID_ARGUMENT,
-                 "is declared optional int64[2]");
+                 "is declared optional of int64[2]");
 }
 
 Test(subgraph, dynamic_nodes_are_closed_under_use)
