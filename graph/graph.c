@@ -68,15 +68,17 @@ void onnxd_graph_destroy(onnxd_graph *graph)
 {
     if (graph == NULL)
         return;
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        onnxd_node_release_attributes(&graph->nodes[i]);
+    for (uint32_t i = 0; i < graph->value_count; i++)
+        onnxd_tensor_release(graph->values[i].constant);
+    /* Last: arrays that attributes of the nodes point to lie in the arenas of these. A graph comes
+     * before those that it has absorbed itself. */
     for (onnxd_graph *absorbed = graph->absorbed; absorbed != NULL; absorbed = graph->absorbed) {
         graph->absorbed = absorbed->absorbed;
         absorbed->absorbed = NULL;
         onnxd_graph_destroy(absorbed);
     }
-    for (uint32_t i = 0; i < graph->node_count; i++)
-        onnxd_node_release_attributes(&graph->nodes[i]);
-    for (uint32_t i = 0; i < graph->value_count; i++)
-        onnxd_tensor_release(graph->values[i].constant);
     onnxd_arena_deinit(&graph->arena);
     onnxd_free(graph);
 }
@@ -235,6 +237,18 @@ onnxd_status *onnxd_graph_add_node(onnxd_graph *graph, const onnxd_node *node,
     graph->nodes[graph->node_count] = copy;
     *out_node = graph->node_count++;
     return NULL;
+}
+
+onnxd_status *onnxd_graph_add_identity(onnxd_graph *graph, onnxd_value_id from, onnxd_value_id to,
+                                       onnxd_node_id *out_node)
+{
+    onnxd_node node = {.op_type = "Identity",
+                       .opset = ONNXD_OPSET_MAX,
+                       .inputs = &from,
+                       .outputs = &to,
+                       .input_count = 1,
+                       .output_count = 1};
+    return onnxd_graph_add_node(graph, &node, out_node);
 }
 
 onnxd_status *onnxd_graph_set_inputs(onnxd_graph *graph, const onnxd_value_id *ids, uint32_t count)

@@ -18,6 +18,10 @@ ONNXD_NODISCARD onnxd_status *onnxd_graph_add_symbol(onnxd_graph *graph, const c
 ONNXD_NODISCARD onnxd_status *onnxd_graph_alloc(onnxd_graph *graph, size_t count,
                                                 size_t element_bytes, void **out_memory);
 
+/* A node that makes `to` the same as `from`: an Identity of the newest opset, which takes every
+ * kind of value. It is not resolved. */
+ONNXD_NODISCARD onnxd_status *onnxd_graph_add_identity(onnxd_graph *graph, onnxd_value_id from,
+                                                       onnxd_value_id to, onnxd_node_id *out_node);
 /* Ends the tensors and subgraphs that the node's attributes own. */
 void onnxd_node_release_attributes(onnxd_node *node);
 /* Room for this many values and nodes in all, so that adding them leaves no outgrown arrays behind.

@@ -14,7 +14,7 @@
 #include "graph/loader_internal.h"
 
 #define MAX_CALL_DEPTH 32
-/* Inputs, outputs and declared types of all calls together. */
+/* Inputs, outputs and declared types of all calls, and of the subgraphs in them, together. */
 #define MAX_EXPANDED_NAMES ((uint64_t)1 << 23)
 
 static const char *text_of(const char *text)
@@ -197,10 +197,23 @@ static onnxd_status *bind_attributes(onnxd_scope *caller, const Onnx__NodeProto 
     return NULL;
 }
 
+onnxd_status *onnxd_loader_charge_names(onnxd_loader *loader, uint64_t names,
+                                        Onnx__NodeProto *const *nodes, size_t node_count)
+{
+    loader->expanded_names += names;
+    for (size_t n = 0; n < node_count; n++)
+        loader->expanded_names += 1 + (uint64_t)nodes[n]->n_input + nodes[n]->n_output;
+    if (loader->expanded_names > MAX_EXPANDED_NAMES)
+        return onnxd_error(ONNXD_INVALID_ARGUMENT,
+                           "the calls of functions have more than %" PRIu64
+                           " inputs, outputs and values",
+                           MAX_EXPANDED_NAMES);
+    return NULL;
+}
+
 static onnxd_status *check_call(onnxd_scope *caller, const Onnx__FunctionProto *function,
                                 const onnxd_node *node)
 {
-    onnxd_loader *loader = caller->loader;
     for (const onnxd_call *call = caller->call; call != NULL; call = call->caller)
         if (call->function == function)
             return onnxd_error(ONNXD_INVALID_ARGUMENT, "the function calls itself");
@@ -211,15 +224,9 @@ static onnxd_status *check_call(onnxd_scope *caller, const Onnx__FunctionProto *
         return onnxd_error(
             ONNXD_INVALID_ARGUMENT, "%u inputs and %u outputs, the function has %zu and %zu",
             node->input_count, node->output_count, function->n_input, function->n_output);
-    loader->expanded_names += function->n_input + function->n_output + function->n_value_info;
-    for (size_t n = 0; n < function->n_node; n++)
-        loader->expanded_names += 1 + function->node[n]->n_output;
-    if (loader->expanded_names > MAX_EXPANDED_NAMES)
-        return onnxd_error(ONNXD_INVALID_ARGUMENT,
-                           "the calls of functions have more than %" PRIu64
-                           " inputs, outputs and values",
-                           MAX_EXPANDED_NAMES);
-    return NULL;
+    return onnxd_loader_charge_names(
+        caller->loader, function->n_input + function->n_output + function->n_value_info,
+        function->node, function->n_node);
 }
 
 static onnxd_status *learn(onnxd_scope *scope, const char *name, onnxd_value_id value,
@@ -294,19 +301,6 @@ static onnxd_status *read_types(onnxd_scope *scope, onnxd_value_id first)
     return NULL;
 }
 
-static onnxd_status *add_identity(onnxd_scope *scope, onnxd_value_id from, onnxd_value_id to)
-{
-    /* It means the same in every opset and takes every kind of value in the newest. */
-    onnxd_node node = {.op_type = "Identity",
-                       .opset = ONNXD_OPSET_MAX,
-                       .inputs = &from,
-                       .outputs = &to,
-                       .input_count = 1,
-                       .output_count = 1};
-    onnxd_node_id id;
-    return onnxd_graph_add_node(scope->graph, &node, &id);
-}
-
 /* Outputs that no node of the function makes for the caller: inputs, and those listed twice. */
 static onnxd_status *finish_outputs(onnxd_scope *scope, const onnxd_node *node)
 {
@@ -315,13 +309,14 @@ static onnxd_status *finish_outputs(onnxd_scope *scope, const onnxd_node *node)
         if (node->outputs[i] == ONNXD_NONE)
             continue;
         char text[ONNXD_NAME_TEXT];
+        onnxd_node_id id;
         onnxd_value_id value = onnxd_name_map_find(&scope->names, function->output[i]);
         if (value == ONNXD_NONE || value == ONNXD_LOADER_ABSENT)
             return onnxd_error(ONNXD_INVALID_ARGUMENT,
                                "output '%s' of the function is produced by nothing",
                                onnxd_name_text(function->output[i], text, sizeof(text)));
         if (value != node->outputs[i])
-            ONNXD_TRY(add_identity(scope, value, node->outputs[i]));
+            ONNXD_TRY(onnxd_graph_add_identity(scope->graph, value, node->outputs[i], &id));
     }
     return NULL;
 }

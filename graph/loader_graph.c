@@ -371,7 +371,8 @@ static void charge_subgraph(onnxd_loader *loader, const onnxd_graph *graph)
 }
 
 /* Functions bring subgraphs that the scan of the file could not count. */
-static onnxd_status *check_subgraph(onnxd_loader *loader, const onnxd_scope *parent)
+static onnxd_status *check_subgraph(onnxd_loader *loader, const Onnx__GraphProto *proto,
+                                    const onnxd_scope *parent)
 {
     if (parent == NULL)
         return NULL;
@@ -381,6 +382,13 @@ static onnxd_status *check_subgraph(onnxd_loader *loader, const onnxd_scope *par
     if (loader->subgraph_count++ >= ONNXD_PRESCAN_MAX_SUBGRAPHS)
         return onnxd_error(ONNXD_INVALID_ARGUMENT, "more than %d subgraphs",
                            ONNXD_PRESCAN_MAX_SUBGRAPHS);
+    /* Each call reads it again, also where it is given to the call as an attribute. */
+    if (loader->open_calls > 0)
+        return onnxd_loader_charge_names(loader,
+                                         (uint64_t)proto->n_input + proto->n_output +
+                                             proto->n_value_info + proto->n_initializer +
+                                             proto->n_sparse_initializer,
+                                         proto->node, proto->n_node);
     return NULL;
 }
 
@@ -388,7 +396,7 @@ onnxd_status *onnxd_loader_graph(onnxd_loader *loader, Onnx__GraphProto *proto, 
                                  onnxd_graph **out_graph)
 {
     onnxd_graph *graph = NULL;
-    ONNXD_TRY(check_subgraph(loader, parent));
+    ONNXD_TRY(check_subgraph(loader, proto, parent));
     ONNXD_TRY(create_graph(loader, proto, parent, &graph));
     onnxd_scope scope = {.loader = loader, .graph = graph, .parent = parent, .home = &scope};
     if (parent != NULL) {

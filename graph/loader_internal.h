@@ -58,7 +58,8 @@ typedef struct onnxd_loader {
     uint32_t call_count;     /* all so far */
     uint32_t node_count;     /* converted so far, calls of functions included */
     uint32_t subgraph_count; /* converted so far */
-    uint64_t expanded_names; /* inputs, outputs and declarations of the functions called so far */
+    uint64_t expanded_names; /* inputs, outputs and declarations of the functions called so far and
+                              * of the subgraphs in them */
 } onnxd_loader;
 
 /* `directory` is where external data may lie, NULL to refuse it; `registry` is NULL where no nodes
@@ -144,6 +145,11 @@ ONNXD_NODISCARD onnxd_status *onnxd_loader_call(onnxd_scope *scope,
                                                 const Onnx__FunctionProto *function,
                                                 const Onnx__NodeProto *proto,
                                                 const onnxd_node *node);
+/* Counts `names` and those of the nodes as read once more by a call. INVALID_ARGUMENT when all
+ * calls together read too many. */
+ONNXD_NODISCARD onnxd_status *onnxd_loader_charge_names(onnxd_loader *loader, uint64_t names,
+                                                        Onnx__NodeProto *const *nodes,
+                                                        size_t node_count);
 /* What `name` refers to in the innermost call: the caller's attribute or the function's default.
  * proto NULL: neither; the attribute that refers to it is then absent too. */
 onnxd_binding onnxd_loader_binding(onnxd_scope *scope, const char *name);

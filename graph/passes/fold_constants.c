@@ -20,13 +20,18 @@ typedef struct fold {
     uint32_t changes;
 } fold;
 
+static void notice(onnxd_graph *subgraph, void *context)
+{
+    bool *has_any = context;
+    (void)subgraph;
+    *has_any = true;
+}
+
 static bool has_subgraph(const onnxd_node *node)
 {
-    for (uint32_t i = 0; i < node->attribute_count; i++)
-        if (node->attributes[i].kind == ONNXD_ATTRIBUTE_GRAPH ||
-            node->attributes[i].kind == ONNXD_ATTRIBUTE_GRAPHS)
-            return true;
-    return false;
+    bool has_any = false;
+    onnxd_node_subgraphs(node, notice, &has_any);
+    return has_any;
 }
 
 /* Whether all inputs are known, at least as far as the operator looks at them. */

@@ -156,15 +156,8 @@ static onnxd_status *make_output(inliner *in, onnxd_value_id source, onnxd_value
         onnxd_graph_set_constant(graph, output, graph->values[source].constant);
         return NULL;
     }
-    /* It means the same in every opset and takes every kind of value in the newest. */
-    onnxd_node node = {.op_type = "Identity",
-                       .opset = ONNXD_OPSET_MAX,
-                       .inputs = &source,
-                       .outputs = &output,
-                       .input_count = 1,
-                       .output_count = 1};
     onnxd_node_id id;
-    ONNXD_TRY(onnxd_graph_add_node(graph, &node, &id));
+    ONNXD_TRY(onnxd_graph_add_identity(graph, source, output, &id));
     return onnxd_op_resolve(in->env->registry, graph, &graph->nodes[id]);
 }
 

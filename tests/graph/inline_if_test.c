@@ -44,6 +44,34 @@ static onnxd_graph *branch(onnxd_graph *graph, const char *op_type, const char *
     return inner;
 }
 
+static void *in_arena(onnxd_graph *graph, size_t count, size_t bytes)
+{
+    void *memory = onnxd_arena_alloc_zero(&graph->arena, count, bytes);
+    cr_assert(memory != NULL);
+    return memory;
+}
+
+/* The node owns two tensors and two subgraphs, listed in arrays of its graph's arena. */
+static void give_lists(onnxd_graph *graph, onnxd_node *node)
+{
+    onnxd_attribute *attributes = in_arena(graph, 2, sizeof(*attributes));
+    const onnxd_tensor **tensors = in_arena(graph, 2, sizeof(onnxd_tensor *));
+    onnxd_graph **graphs = in_arena(graph, 2, sizeof(onnxd_graph *));
+    const onnxd_shape scalar = onnxd_shape_of_rank(0);
+    for (size_t i = 0; i < 2; i++) {
+        onnxd_tensor *tensor = NULL;
+        expect_ok(onnxd_tensor_create(ONNXD_FLOAT, &scalar, &tensor));
+        tensors[i] = tensor;
+        graphs[i] = build_subgraph(graph);
+    }
+    attributes[0] = (onnxd_attribute){
+        .name = "tensors", .kind = ONNXD_ATTRIBUTE_TENSORS, .count = 2, .value.tensors = tensors};
+    attributes[1] = (onnxd_attribute){
+        .name = "graphs", .kind = ONNXD_ATTRIBUTE_GRAPHS, .count = 2, .value.graphs = graphs};
+    node->attributes = attributes;
+    node->attribute_count = 2;
+}
+
 static void run_pass(const char *name, onnxd_graph *graph, uint32_t expected)
 {
     for (const onnxd_pass *const *pass = onnxd_passes; *pass != NULL; pass++) {
@@ -244,4 +272,36 @@ Test(inline_if, operators_with_outputs_of_their_own_fold)
                                "output list: sequence(int64[9])\n");
     cr_expect(graph->folded_bytes == 6 * 8);
     onnxd_graph_destroy(graph);
+}
+
+/* The lists lie in the arena of the branch, or of the branch that this one has absorbed. */
+Test(inline_if, lists_of_moved_nodes_live_as_long_as_they)
+{
+    for (int depth = 1; depth <= 2; depth++) {
+        uint64_t live = onnxd_alloc_query().live_count;
+        onnxd_graph *graph = graph_with_input();
+        onnxd_graph *inner = build_subgraph(graph);
+        build_condition(graph, "c", true);
+        build_capture(inner, "x", 1);
+        if (depth == 2) {
+            onnxd_graph *innermost = build_subgraph(inner);
+            build_condition(inner, "d", true);
+            build_capture(innermost, "x", 1);
+            give_lists(innermost, build_node(innermost, "Mystery", "x", "t"));
+            build_signature(innermost, "", "t");
+            build_if(inner, "d,x", 1, "t", innermost, NULL);
+        } else {
+            give_lists(inner, build_node(inner, "Mystery", "x", "t"));
+        }
+        build_signature(inner, "", "t");
+        build_if(graph, "c,x", 1, "y", inner, NULL);
+        build_signature(graph, "x", "y");
+        if (depth == 2)
+            run_pass("inline_if", inner, 1);
+        run_pass("inline_if", graph, 1);
+        cr_assert(graph->node_count == 1 && graph->nodes[0].attribute_count == 2);
+        cr_expect_str_eq(graph->nodes[0].op_type, "Mystery");
+        onnxd_graph_destroy(graph);
+        cr_expect(onnxd_alloc_query().live_count == live);
+    }
 }

@@ -246,6 +246,60 @@ static void write_wide(wire *w)
     wire_end(w);
 }
 
+/* A graph in an attribute called `name` of a node under way, which declares the types of many
+ * values that it does not have. */
+static void write_declaring_graph(wire *w, const char *name)
+{
+    wire_begin(w, NODE_ATTRIBUTE);
+    wire_text(w, ATTRIBUTE_NAME, name);
+    wire_begin(w, ATTRIBUTE_G);
+    for (int i = 0; i < 40000; i++) {
+        char value[16];
+        (void)snprintf(value, sizeof(value), "v%d", i);
+        wire_value_info(w, GRAPH_VALUE_INFO, value, 1, 0, NULL);
+    }
+    wire_node(w, "Mystery", "", "", "t");
+    wire_value_info(w, GRAPH_OUTPUT, "t", 1, 1, two);
+    wire_end(w);
+    wire_int(w, ATTRIBUTE_TYPE, 5);
+    wire_end(w);
+}
+
+/* The body of a function holds the graph, and is called often. */
+static void write_declaring(wire *w)
+{
+    function_begin(w, "f", "a", "b");
+    for (int i = 0; i < 250; i++)
+        function_inner_call(w, "inner", "a", "");
+    function_node(w, "Identity", "a", "b");
+    wire_end(w);
+    function_begin(w, "inner", "a", "b");
+    wire_node_begin_in(w, FUNCTION_NODE, "Mystery", "", "a", "b");
+    write_declaring_graph(w, "body");
+    wire_end(w);
+    wire_end(w);
+}
+
+/* A call gives the graph, and many nodes of the function refer to it. */
+static void write_declaring_once(wire *w)
+{
+    function_begin(w, "f", "a", "b");
+    wire_node_begin_in(w, FUNCTION_NODE, "inner", "", "a", "b");
+    wire_text(w, NODE_DOMAIN, "local");
+    write_declaring_graph(w, "given");
+    wire_end(w);
+    wire_end(w);
+    function_begin(w, "inner", "a", "b");
+    wire_text(w, FUNCTION_ATTRIBUTE, "given");
+    for (int i = 0; i < 250; i++) {
+        wire_node_begin_in(w, FUNCTION_NODE, "Mystery", "", "a", "");
+        function_reference(w, "body", "given", 5);
+        wire_end(w);
+    }
+    function_node(w, "Identity", "a", "b");
+    wire_end(w);
+}
+
 /* Subgraphs within functions within subgraphs are still subgraphs. */
 static void write_deep(wire *w)
 {
@@ -282,6 +336,10 @@ Test(loader_function_hostile, expansion_is_bounded)
     expect_limit(write_doubling, &limits, ONNXD_OUT_OF_MEMORY, "graph arena");
     limits = onnxd_load_limits_default();
     expect_limit(write_wide, &limits, ONNXD_INVALID_ARGUMENT,
+                 "more than 8388608 inputs, outputs and values");
+    expect_limit(write_declaring, &limits, ONNXD_INVALID_ARGUMENT,
+                 "more than 8388608 inputs, outputs and values");
+    expect_limit(write_declaring_once, &limits, ONNXD_INVALID_ARGUMENT,
                  "more than 8388608 inputs, outputs and values");
     limits.max_subgraph_depth = 12;
     expect_limit(write_deep, &limits, ONNXD_INVALID_ARGUMENT, "more than 12 levels of subgraphs");
