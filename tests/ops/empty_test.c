@@ -11,7 +11,7 @@
 #include "tests/ops/op_text.h"
 
 #define MAX_RANK 4
-#define MAX_TEXT 512
+#define MAX_TEXT 2048
 
 /* `$` stands for an empty shape and its (no) values. Operators without a line here get their least
  * number of inputs, each of that shape; one with NULL inputs has no input that can be empty. */
@@ -170,6 +170,26 @@ static const op_text rows[] = {
     {"MeanVarianceNormalization", 0, "axes=[-1]", "float$", ""},
     {"RNN", 0, "", "float$; float[1,1,1]{1}; float[1,1,1]{1}", ""},
     {"RotaryEmbedding", 0, "num_heads=1", "float$; float$; float$", ""},
+    {"com.microsoft/BiasAdd", 0, "", "float$; float[1]{1}; float$", ""},
+    {"com.microsoft/BiasGelu", 0, "", "float$; float[1]{1}", ""},
+    {"com.microsoft/BiasSplitGelu", 0, "", "float$; float[0]{}", ""},
+    {"com.microsoft/FastGelu", 0, "", "float$", ""},
+    {"com.microsoft/SkipSimplifiedLayerNormalization", 0, "", "float$; float$; float[1]{1}", ""},
+    {"com.microsoft/SkipGroupNorm", 0, "groups=1 activation=0",
+     "float$; float[1]{1}; float[1]{0}; float$", ""},
+    {"com.microsoft/EmbedLayerNormalization", 0, "",
+     "int32$; -; float[1,1]{1}; float[1,1]{1}; -; float[1]{1}; float[1]{1}; -; int32$", ""},
+    {"com.microsoft/FusedConv", 0, "", "float$; float[1,1,1]{1}", ""},
+    {"com.microsoft/FusedGemm", 0, "", "float$; float[1099511627776,0]{}", ""},
+    {"com.microsoft/Attention", 0, "num_heads=1", "float$; float[1,3]{1,1,1}", ""},
+    {"com.microsoft/MultiHeadAttention", 0, "num_heads=1", "float$; float$; float$", ""},
+    {"com.microsoft/GroupQueryAttention:3", 0, "num_heads=1 kv_num_heads=1",
+     "float$; float$; float$; -; -; int32[0]{}; int32[1]{1}", ""},
+    {"com.microsoft/RotaryEmbedding", 0, "", "float$; int64[1]{0}; float[1,1]{1}; float[1,1]{1}",
+     ""},
+    {"com.microsoft/BiasSoftmax", 0, "is_inner_broadcast=0", "float$; float$", ""},
+    {"com.microsoft/GroupNorm", 0, "groups=1 activation=0", "float$; float[1]{1}; float[1]{0}", ""},
+    {"com.microsoft/SkipLayerNormalization", 0, "", "float$; float$; float[1]{1}", ""},
 };
 
 typedef struct outcome {
@@ -177,12 +197,15 @@ typedef struct outcome {
     unsigned call_count, result_count;
 } outcome;
 
-static bool is_named(const op_text *row, const char *op_type)
+static bool is_named(const op_text *row, const onnxd_op_def *def)
 {
     const char *slash = strchr(row->op_type, '/'); /* after the domain */
     const char *name = slash == NULL ? row->op_type : slash + 1;
     size_t length = strcspn(name, ":");
-    return strlen(op_type) == length && memcmp(op_type, name, length) == 0;
+    size_t domain_length = slash == NULL ? 0 : (size_t)(slash - row->op_type);
+    return strlen(def->op_type) == length && memcmp(def->op_type, name, length) == 0 &&
+           strlen(def->domain) == domain_length &&
+           memcmp(def->domain, row->op_type, domain_length) == 0;
 }
 
 /* `inputs` with every $ replaced. */
@@ -231,7 +254,7 @@ static void call_with_shape(const char *shape, outcome *o)
 {
     bool has_row = false;
     for (size_t i = 0; i < ONNXD_COUNT(rows); i++) {
-        if (!is_named(&rows[i], o->def->op_type))
+        if (!is_named(&rows[i], o->def))
             continue;
         has_row = true;
         if (rows[i].inputs != NULL)
@@ -239,7 +262,10 @@ static void call_with_shape(const char *shape, outcome *o)
     }
     char inputs[MAX_TEXT];
     default_inputs(o->def, inputs);
-    const op_text row = {o->def->op_type, 0, "", inputs, ""};
+    char name[128];
+    (void)snprintf(name, sizeof(name), "%s%s%s", o->def->domain,
+                   o->def->domain[0] == '\0' ? "" : "/", o->def->op_type);
+    const op_text row = {name, 0, "", inputs, ""};
     if (!has_row)
         call_once(&row, shape, o);
 }
