@@ -79,7 +79,7 @@ Test(sequences, elements_are_inserted)
     control_expect_error(control_infer(append, types, made),
                          "input 1 has type float, it must be that of input 0, int64");
     types[0].kind = ONNXD_VALUE_TENSOR;
-    control_expect_error(control_infer(append, types, made), "input 0 is a tensor");
+    control_expect_error(control_infer(append, types, made), "input 0 is of kind tensor");
 }
 
 Test(sequences, elements_are_erased)
@@ -254,5 +254,5 @@ Test(sequences, identity_passes_everything_on)
     cr_assert_null(control_infer(identity, &optional, made));
     cr_expect_eq(made[0].kind, ONNXD_VALUE_OPTIONAL);
     control_expect_error(control_infer(node_of("Identity", 14, "x", NULL, 0), &optional, made),
-                         "input 0 is a optional");
+                         "input 0 is of kind optional, allowed are tensor, sequence");
 }
