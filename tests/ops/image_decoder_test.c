@@ -50,8 +50,39 @@ Test(image_decoder, damaged_files)
          "0,"
          "0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}",
          "uint8[0,0,3]{}"},
+        /* JPEG 2000 of 1 x 1 x 5 and nothing in its tile. */
+        {"ImageDecoder", 20, "",
+         "uint8[93]{255,79,255,81,0,53,0,0,0,0,0,1,0,0,0,1,0,0,0,0,0,0,0,0,0,0,0,1,0,0,0"
+         ",1,0,0,0,0,0,0,0,0,0,5,7,1,1,7,1,1,7,1,1,7,1,1,7,1,1,255,82,0,12,0,0,0,1,0,0,4"
+         ",4,0,1,255,92,0,4,64,64,255,144,0,10,0,0,0,0,0,0,0,1,255,147,255,217}",
+         "uint8[0,0,3]{}"},
         {"ImageDecoder", 20, "pixel_format='CMYK'", "uint8[1]{0}",
          "error: 'CMYK', allowed are RGB, BGR and Grayscale"},
+    };
+    EXPECT_EVALUATED(calls);
+}
+
+/* Headers that claim more than the file could hold: refused before a decoder takes memory. */
+Test(image_decoder, sizes_that_are_only_claimed)
+{
+    static const op_text calls[] = {
+        /* JPEG 2000 of 20000 x 20000 x 3, then of 1000 x 1000 x 3, which passes the limit of the
+         * output alone. */
+        {"ImageDecoder", 20, "",
+         "uint8[87]{255,79,255,81,0,47,0,0,0,0,78,32,0,0,78,32,0,0,0,0,0,0,0,0,0,0,78,32"
+         ",0,0,78,32,0,0,0,0,0,0,0,0,0,3,7,1,1,7,1,1,7,1,1,255,82,0,12,0,0,0,1,0,0,4,4,0"
+         ",1,255,92,0,4,64,64,255,144,0,10,0,0,0,0,0,0,0,1,255,147,255,217}",
+         "error: a picture of 20000 x 20000 takes 4800000000 bytes, 536870912 are allowed"},
+        {"ImageDecoder", 20, "",
+         "uint8[87]{255,79,255,81,0,47,0,0,0,0,3,232,0,0,3,232,0,0,0,0,0,0,0,0,0,0,3,232"
+         ",0,0,3,232,0,0,0,0,0,0,0,0,0,3,7,1,1,7,1,1,7,1,1,255,82,0,12,0,0,0,1,0,0,4,4,0"
+         ",1,255,92,0,4,64,64,255,144,0,10,0,0,0,0,0,0,0,1,255,147,255,217}",
+         "error: a tensor would pass the limit"},
+        /* WebP, lossless, of 16383 x 16383. */
+        {"ImageDecoder", 20, "",
+         "uint8[26]{82,73,70,70,18,0,0,0,87,69,66,80,86,80,56,76,6,0,0,0,47,254,191,255,"
+         "15,0}",
+         "error: a picture of 16383 x 16383 takes 1073610756 bytes, 536870912 are allowed"},
     };
     EXPECT_EVALUATED(calls);
 }

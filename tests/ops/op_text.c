@@ -12,7 +12,8 @@
 #include "ops/ops.h"
 #include "tests/ops/run_env.h"
 
-#define MAX_VALUES 64
+#define MAX_VALUES 64    /* inputs, outputs or attributes of a call */
+#define MAX_ELEMENTS 128 /* of one of them */
 
 typedef struct reader {
     const char *at;
@@ -103,11 +104,11 @@ static onnxd_tensor *read_values(reader *r, const onnxd_tensor_type *type)
     if (!take(r, '{'))
         return NULL;
     onnxd_tensor *tensor = NULL;
-    onnxd_string *strings = zeroed(r->arena, MAX_VALUES, sizeof(*strings));
-    uint64_t *numbers = zeroed(r->arena, MAX_VALUES, sizeof(*numbers));
+    onnxd_string *strings = zeroed(r->arena, MAX_ELEMENTS, sizeof(*strings));
+    uint64_t *numbers = zeroed(r->arena, MAX_ELEMENTS, sizeof(*numbers));
     size_t count = 0;
     while (!take(r, '}')) {
-        cr_assert(count < MAX_VALUES);
+        cr_assert(count < MAX_ELEMENTS);
         if (type->dtype == ONNXD_STRING) {
             onnxd_text text = read_text(r, ",}");
             strings[count] = (onnxd_string){text.data, text.size};

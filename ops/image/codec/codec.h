@@ -18,7 +18,7 @@
 
 /* The most pixels that a picture may have along a side, as in JPEG. */
 #define ONNXD_IMAGE_MAX_SIDE 65535
-/* What a library may take beside the pixels where it can be told. */
+/* What a decoder may take beside the pixels. */
 #define ONNXD_IMAGE_MAX_SCRATCH ((size_t)512 << 20)
 
 /* Where the pixels go. */
@@ -26,11 +26,15 @@ typedef struct onnxd_image_room {
     /* Room for height * width * 3 bytes; both are 1 to ONNXD_IMAGE_MAX_SIDE. */
     onnxd_status *(*make)(struct onnxd_image_room *room, size_t width, size_t height,
                           uint8_t **out_pixels);
-    onnxd_status *status; /* what make() returned, when it failed; owned by the caller */
+    onnxd_status *status; /* why a picture is refused, else NULL; owned by the caller */
 } onnxd_image_room;
 
 /* make() with its checks; NULL when the sides are out of range or make() fails. */
 uint8_t *onnxd_image_room_make(onnxd_image_room *room, uint64_t width, uint64_t height);
+/* Whether a picture may take so many bytes per pixel beside what make() gives. If not, room->status
+ * says so: PAYLOAD_TOO_LARGE. */
+bool onnxd_image_room_allows(onnxd_image_room *room, uint64_t width, uint64_t height,
+                             uint64_t pixel_bytes);
 
 typedef bool (*onnxd_image_decoder)(const uint8_t *data, size_t bytes, onnxd_image_room *room);
 

@@ -5,6 +5,9 @@
 
 #include "ops/image/codec/codec.h"
 
+/* Gray or colors, each with or without transparency. */
+#define MAX_CHANNELS 4
+
 typedef struct source {
     const uint8_t *data;
     size_t bytes, at;
@@ -83,25 +86,44 @@ static void convert_ycc(uint8_t *pixel)
 
 static bool is_plain(const opj_image_t *image)
 {
-    if (image->numcomps == 0)
+    if (image->numcomps < 1 || image->numcomps > MAX_CHANNELS)
         return false;
-    for (uint32_t c = 0; c < image->numcomps && c < 3; c++) {
-        const opj_image_comp_t *component = &image->comps[c];
-        if (component->data == NULL || component->prec == 0 || component->prec > 31 ||
-            component->w != image->comps[0].w || component->h != image->comps[0].h)
+    for (uint32_t c = 0; c < image->numcomps; c++) {
+        const opj_image_comp_t *component = &image->comps[c], *first = &image->comps[0];
+        if (component->prec == 0 || component->prec > 31 || component->w != first->w ||
+            component->h != first->h || component->dx != first->dx || component->dy != first->dy)
             return false;
     }
     return true;
 }
 
-static bool write_pixels(const opj_image_t *image, onnxd_image_room *room)
+static bool has_samples(const opj_image_t *image, uint32_t width, uint32_t height)
 {
-    if (!is_plain(image))
-        return false;
+    for (uint32_t c = 0; c < image->numcomps; c++)
+        if (image->comps[c].data == NULL)
+            return false;
+    return is_plain(image) && image->comps[0].w == width && image->comps[0].h == height;
+}
+
+/* The channels that a palette makes of each sample, which the library does not tell before it has
+ * made them. The name of a palette's box is followed by two bytes of entries and one of channels;
+ * the same bytes elsewhere in a file can only make a picture look larger. */
+static uint64_t palette_channels(const source *s)
+{
+    static const char name[] = {'p', 'c', 'l', 'r'};
+    const uint8_t *at = s->data, *const end = s->data + s->bytes;
+    uint64_t most = 0;
+    while ((at = memmem(at, (size_t)(end - at), name, sizeof(name))) != NULL) {
+        at += sizeof(name);
+        if (end - at > 2 && at[2] > most)
+            most = at[2];
+    }
+    return most;
+}
+
+static void write_pixels(const opj_image_t *image, uint8_t *pixels)
+{
     const opj_image_comp_t *comps = image->comps;
-    uint8_t *pixels = onnxd_image_room_make(room, comps[0].w, comps[0].h);
-    if (pixels == NULL)
-        return false;
     const bool is_gray = image->numcomps < 3;
     const size_t count = (size_t)comps[0].w * comps[0].h;
     for (size_t i = 0; i < count; i++, pixels += 3) {
@@ -110,21 +132,36 @@ static bool write_pixels(const opj_image_t *image, onnxd_image_room *room)
         if (!is_gray && image->color_space == OPJ_CLRSPC_SYCC)
             convert_ycc(pixels);
     }
+}
+
+/* The library keeps all samples of all channels, as int32, from the first on: what the header
+ * claims is checked before. */
+static bool decode_samples(opj_codec_t *codec, opj_stream_t *stream, const source *s,
+                           opj_image_t *image, onnxd_image_room *room)
+{
+    if (!is_plain(image) || image->x1 <= image->x0 || image->y1 <= image->y0)
+        return false;
+    const uint32_t width = image->comps[0].w, height = image->comps[0].h;
+    const uint64_t channels = image->numcomps + palette_channels(s);
+    if (!onnxd_image_room_allows(room, width, height, channels * sizeof(int32_t)))
+        return false;
+    uint8_t *pixels = onnxd_image_room_make(room, width, height);
+    if (pixels == NULL || opj_decode(codec, stream, image) != OPJ_TRUE ||
+        opj_end_decompress(codec, stream) != OPJ_TRUE || !has_samples(image, width, height))
+        return false;
+    write_pixels(image, pixels);
     return true;
 }
 
-static bool decode(opj_codec_t *codec, opj_stream_t *stream, onnxd_image_room *room)
+static bool decode(opj_codec_t *codec, opj_stream_t *stream, const source *s,
+                   onnxd_image_room *room)
 {
     opj_dparameters_t parameters;
     opj_image_t *image = NULL;
     opj_set_default_decoder_parameters(&parameters);
-    bool is_good = opj_setup_decoder(codec, &parameters) == OPJ_TRUE &&
-                   opj_read_header(stream, codec, &image) == OPJ_TRUE && image->x1 > image->x0 &&
-                   image->y1 > image->y0 && image->x1 - image->x0 <= ONNXD_IMAGE_MAX_SIDE &&
-                   image->y1 - image->y0 <= ONNXD_IMAGE_MAX_SIDE &&
-                   opj_decode(codec, stream, image) == OPJ_TRUE &&
-                   opj_end_decompress(codec, stream) == OPJ_TRUE;
-    is_good = is_good && write_pixels(image, room);
+    const bool is_good = opj_setup_decoder(codec, &parameters) == OPJ_TRUE &&
+                         opj_read_header(stream, codec, &image) == OPJ_TRUE &&
+                         decode_samples(codec, stream, s, image, room);
     opj_image_destroy(image);
     return is_good;
 }
@@ -141,7 +178,7 @@ bool onnxd_decode_jpeg2000(const uint8_t *data, size_t bytes, onnxd_image_room *
     opj_codec_t *codec = opj_create_decompress(is_box ? OPJ_CODEC_JP2 : OPJ_CODEC_J2K);
     opj_stream_t *stream = open_source(&s);
     if (codec != NULL && stream != NULL)
-        is_good = decode(codec, stream, room);
+        is_good = decode(codec, stream, &s, room);
     opj_stream_destroy(stream);
     opj_destroy_codec(codec);
     return is_good;

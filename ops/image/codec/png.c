@@ -18,7 +18,9 @@ bool onnxd_decode_png(const uint8_t *data, size_t bytes, onnxd_image_room *room)
         return false;
     const bool has_alpha = (image.format & PNG_FORMAT_FLAG_ALPHA) != 0;
     image.format = has_alpha ? PNG_FORMAT_RGBA : PNG_FORMAT_RGB;
-    uint8_t *pixels = onnxd_image_room_make(room, image.width, image.height);
+    uint8_t *pixels = NULL;
+    if (!has_alpha || onnxd_image_room_allows(room, image.width, image.height, 4))
+        pixels = onnxd_image_room_make(room, image.width, image.height);
     if (pixels == NULL) {
         png_image_free(&image);
         return false;

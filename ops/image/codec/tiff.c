@@ -96,7 +96,8 @@ bool onnxd_decode_tiff(const uint8_t *data, size_t bytes, onnxd_image_room *room
     if (tiff == NULL)
         return false;
     if (TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &width) == 1 &&
-        TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &height) == 1) {
+        TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &height) == 1 &&
+        onnxd_image_room_allows(room, width, height, sizeof(uint32_t))) {
         uint8_t *pixels = onnxd_image_room_make(room, width, height);
         is_good = pixels != NULL && read_pixels(tiff, width, height, pixels);
     }
