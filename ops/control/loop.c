@@ -3,7 +3,8 @@
  * condition, carried...) and the outputs (condition, carried..., scanned...); what it scans is
  * stacked over the iterations.
  *
- * A condition that the node is not given is always true, whatever the body makes of it.
+ * A condition that the node is not given begins as true; what the body makes of it counts, as in
+ * ONNX Runtime, although the text of ONNX has it ignored.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -136,8 +137,7 @@ done:
 typedef struct loop_run {
     onnxd_dynamic *dynamic;
     const loop_params *params;
-    int64_t most;       /* iterations; INT64_MAX without a count */
-    bool has_condition; /* the node is given one, so that the body's counts */
+    int64_t most; /* iterations; INT64_MAX without a count */
     bool goes_on;
     onnxd_datum **given; /* of the body: iteration, condition, carried... */
     onnxd_datum **made;  /* condition, carried..., scanned... */
@@ -159,10 +159,9 @@ static onnxd_status *read_bounds(loop_run *r)
     const onnxd_dynamic *dynamic = r->dynamic;
     r->most = INT64_MAX;
     r->goes_on = true;
-    r->has_condition = dynamic->inputs[1] != NULL;
     if (dynamic->inputs[0] != NULL)
         ONNXD_TRY(onnxd_control_int(dynamic->node, "input 0", dynamic->inputs[0], &r->most));
-    if (r->has_condition)
+    if (dynamic->inputs[1] != NULL)
         ONNXD_TRY(onnxd_control_bool(dynamic->node, "input 1", dynamic->inputs[1], &r->goes_on));
     return NULL;
 }
@@ -230,9 +229,8 @@ static onnxd_status *stack_scanned(loop_run *r, uint32_t index, const onnxd_datu
 static onnxd_status *take_made(loop_run *r)
 {
     const loop_params *p = r->params;
-    if (r->has_condition)
-        ONNXD_TRY(onnxd_control_bool(r->dynamic->node, "output 0 of the body, the condition,",
-                                     r->made[0], &r->goes_on));
+    ONNXD_TRY(onnxd_control_bool(r->dynamic->node, "output 0 of the body, the condition,",
+                                 r->made[0], &r->goes_on));
     for (uint32_t i = 0; i < p->scanned_count; i++)
         ONNXD_TRY(stack_scanned(r, i, r->made[1 + p->carried_count + i]));
     for (uint32_t i = 0; i < p->carried_count; i++) {

@@ -2,11 +2,11 @@
 
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/size_math.h"
 #include "ops/control/control.h"
 
 #define FIRST_CAPACITY 4
+#define FIRST_TEXT_BYTES ((size_t)256)
 
 /* ---- elements ------------------------------------------------------------------------------ */
 
@@ -190,9 +190,7 @@ void onnxd_stack_init_fixed(onnxd_stack *stack, const onnxd_run_env *env, size_t
 
 void onnxd_stack_deinit(onnxd_stack *stack)
 {
-    for (size_t i = 0; i < stack->kept_count; i++)
-        onnxd_tensor_release(stack->kept[i]);
-    onnxd_free(stack->kept);
+    onnxd_tensor_release(stack->texts);
     onnxd_tensor_release(stack->room);
     *stack = (onnxd_stack){0};
 }
@@ -243,20 +241,59 @@ static onnxd_status *check_like(const onnxd_stack *stack, const onnxd_tensor *te
                        onnxd_shape_format(&stack->shape, wanted, sizeof(wanted)));
 }
 
-static onnxd_status *keep(onnxd_stack *stack, onnxd_tensor *tensor)
+/* The strings that there are, from where their bytes lie to where they go. */
+static void move_strings(onnxd_stack *stack, const char *from, char *to)
 {
-    if (tensor->dtype != ONNXD_STRING)
+    onnxd_string *strings = stack->room->data;
+    size_t count = stack->room->count;
+    if (!stack->is_fixed)
+        count = count / stack->capacity * stack->count;
+    for (size_t i = 0; i < count; i++)
+        if (strings[i].size != 0)
+            strings[i].data = to + (strings[i].data - from);
+}
+
+/* Room for the bytes of so many more characters. It doubles, as that for the strings does. */
+static onnxd_status *make_text_room(onnxd_stack *stack, size_t more)
+{
+    size_t needed, capacity = stack->texts == NULL ? FIRST_TEXT_BYTES : stack->texts->bytes;
+    onnxd_tensor *texts = NULL;
+    if (!onnxd_size_add(stack->text_bytes, more, &needed) || needed > INT64_MAX / 2)
+        return onnxd_error_out_of_memory("strings to stack", SIZE_MAX, UINT64_MAX);
+    while (capacity < needed)
+        capacity *= 2;
+    if (stack->texts != NULL && stack->texts->bytes == capacity)
         return NULL;
-    if (stack->kept_count == stack->kept_capacity) {
-        size_t capacity = stack->kept_capacity == 0 ? FIRST_CAPACITY : stack->kept_capacity * 2;
-        onnxd_tensor **kept = onnxd_realloc_array(stack->kept, capacity, sizeof(onnxd_tensor *));
-        if (kept == NULL)
-            return onnxd_error_out_of_memory("strings to stack", capacity * sizeof(onnxd_tensor *),
-                                             UINT64_MAX);
-        stack->kept = kept;
-        stack->kept_capacity = capacity;
+    onnxd_shape shape = {.rank = 1, .dims = {(int64_t)capacity}};
+    ONNXD_TRY(stack->env->allocate(stack->env, ONNXD_UINT8, &shape, &texts));
+    if (stack->text_bytes != 0) {
+        memcpy(texts->data, stack->texts->data, stack->text_bytes);
+        move_strings(stack, stack->texts->data, texts->data);
     }
-    stack->kept[stack->kept_count++] = onnxd_tensor_retain(tensor);
+    onnxd_tensor_release(stack->texts);
+    stack->texts = texts;
+    return NULL;
+}
+
+/* Copies the bytes of a tensor of strings, and the tensor in which they are borrowed from there. */
+static onnxd_status *keep_texts(onnxd_stack *stack, const onnxd_tensor *tensor,
+                                onnxd_tensor **out_borrowing)
+{
+    const onnxd_string *from = tensor->data;
+    size_t bytes = 0;
+    for (size_t i = 0; i < tensor->count; i++)
+        if (!onnxd_size_add(bytes, from[i].size, &bytes))
+            return onnxd_error_out_of_memory("strings to stack", SIZE_MAX, UINT64_MAX);
+    ONNXD_TRY(make_text_room(stack, bytes));
+    ONNXD_TRY(stack->env->allocate(stack->env, ONNXD_STRING, &tensor->shape, out_borrowing));
+    onnxd_string *to = (*out_borrowing)->data;
+    for (size_t i = 0; i < tensor->count; i++) {
+        char *text = (char *)stack->texts->data + stack->text_bytes;
+        if (from[i].size != 0)
+            memcpy(text, from[i].data, from[i].size);
+        to[i] = (onnxd_string){.data = from[i].size != 0 ? text : NULL, .size = from[i].size};
+        stack->text_bytes += from[i].size;
+    }
     return NULL;
 }
 
@@ -265,9 +302,13 @@ onnxd_status *onnxd_stack_push(onnxd_stack *stack, onnxd_tensor *tensor)
     ONNXD_TRY(check_like(stack, tensor));
     stack->shape = tensor->shape;
     ONNXD_TRY(make_room(stack, tensor->dtype));
-    ONNXD_TRY(keep(stack, tensor));
+    onnxd_tensor *borrowing = NULL;
+    if (tensor->dtype == ONNXD_STRING && tensor->count != 0)
+        ONNXD_TRY(keep_texts(stack, tensor, &borrowing));
     size_t position = stack->is_backward ? stack->most - 1 - stack->count : stack->count;
-    onnxd_pieces_put(stack->room, stack->axis, (int64_t)position, 1, tensor);
+    onnxd_pieces_put(stack->room, stack->axis, (int64_t)position, 1,
+                     borrowing != NULL ? borrowing : tensor);
+    onnxd_tensor_release(borrowing);
     stack->count++;
     return NULL;
 }

@@ -48,8 +48,8 @@ typedef struct onnxd_stack {
     size_t count, capacity;
     onnxd_shape shape; /* of one */
     onnxd_tensor *room;
-    onnxd_tensor **kept; /* those of strings, whose bytes `room` borrows */
-    size_t kept_count, kept_capacity;
+    onnxd_tensor *texts; /* the bytes of strings, which those in `room` borrow */
+    size_t text_bytes;
 } onnxd_stack;
 
 /* SIZE_MAX when it is not known how many can come. */

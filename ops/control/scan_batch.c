@@ -214,7 +214,9 @@ static onnxd_status *run_entry(batch_run *r, int64_t batch)
                             .axes = r->axes,
                             .iterations = r->lengths != NULL ? r->lengths[batch] : r->length,
                             .extent = r->length};
-    onnxd_status *status = onnxd_scan_loop_init(&scan);
+    onnxd_status *status = r->dynamic->env->check(r->dynamic->env);
+    if (status == NULL)
+        status = onnxd_scan_loop_init(&scan);
     if (status == NULL)
         status = begin_entry(r, &scan, batch);
     if (status == NULL)
@@ -223,6 +225,12 @@ static onnxd_status *run_entry(batch_run *r, int64_t batch)
         status = end_entry(r, &scan);
     onnxd_scan_loop_deinit(&scan);
     return status;
+}
+
+/* Also a batch without bounds costs nothing where its sequences have no entries. */
+static bool has_no_iterations(const batch_run *r)
+{
+    return r->batch == 0 || r->length == 0;
 }
 
 /* Where no sequence had an iteration, only inference tells what would have been scanned. */
@@ -258,7 +266,7 @@ static onnxd_status *finish(batch_run *r)
         onnxd_tensor *tensor = NULL;
         if (!onnxd_op_has_output(dynamic->node, i))
             continue;
-        if (r->batch == 0 && i < r->params->state_count) {
+        if (has_no_iterations(r) && i < r->params->state_count) {
             dynamic->outputs[i] = onnxd_datum_retain(dynamic->inputs[1 + i]);
             continue;
         }
@@ -273,7 +281,7 @@ static onnxd_status *run(onnxd_dynamic *dynamic)
 {
     batch_run r = {.dynamic = dynamic, .params = dynamic->params};
     onnxd_status *status = batch_init(&r);
-    for (int64_t b = 0; status == NULL && b < r.batch; b++)
+    for (int64_t b = 0; status == NULL && !has_no_iterations(&r) && b < r.batch; b++)
         status = run_entry(&r, b);
     if (status == NULL)
         status = finish(&r);

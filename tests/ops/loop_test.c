@@ -48,8 +48,10 @@ Test(control_flow, a_loop_ends_by_what_it_is_given)
         int condition;      /* -1: absent */
         int64_t iterations; /* the body's condition is false in iteration 3, the fourth */
     } cases[] = {
-        {0, -1, 0}, {2, -1, 2}, {7, -1, 7}, {-5, -1, 0}, {0, 1, 0},         {2, 1, 2},
-        {7, 1, 4},  {7, 0, 0},  {-9, 1, 4}, {-9, 0, 0},  {INT64_MAX, 1, 4}, {INT64_MAX, 0, 0},
+        /* The text of ONNX has a loop without a condition run 7 times; ONNX Runtime ends it. */
+        {7, -1, 4}, {-9, -1, 4},       {0, -1, 0},        {2, -1, 2}, {-5, -1, 0},
+        {0, 1, 0},  {2, 1, 2},         {7, 1, 4},         {7, 0, 0},  {-9, 1, 4},
+        {-9, 0, 0}, {INT64_MAX, 1, 4}, {INT64_MAX, 0, 0},
     };
     for (size_t i = 0; i < ONNXD_COUNT(cases); i++) {
         char inputs[64], total[64];
@@ -74,7 +76,7 @@ Test(control_flow, a_loop_ends_by_what_it_is_given)
 Test(control_flow, a_loop_without_an_end_is_cancelled)
 {
     onnxd_datum *inputs[3] = {NULL, NULL, control_scalar(0)}, *outputs[2] = {NULL};
-    onnxd_graph *graph = loop_of(counting_body(3), "- - first", "total seen");
+    onnxd_graph *graph = loop_of(counting_body(INT64_MAX), "- - first", "total seen");
     control_limit.checks = 100;
     onnxd_status *status = control_run(graph, inputs, outputs);
     cr_assert_eq(onnxd_status_code(status), ONNXD_CANCELLED);
@@ -85,7 +87,7 @@ Test(control_flow, what_is_stacked_meets_the_limit_of_a_tensor)
 {
     onnxd_datum *inputs[3] = {control_scalar(INT64_MAX), NULL, control_scalar(0)};
     onnxd_datum *outputs[2] = {NULL};
-    onnxd_graph *graph = loop_of(counting_body(3), "count - first", "total seen");
+    onnxd_graph *graph = loop_of(counting_body(INT64_MAX), "count - first", "total seen");
     control_limit = (control_limits){.tensor_bytes = 1000, .checks = 10000};
     onnxd_status *status = control_run(graph, inputs, outputs);
     cr_assert_eq(onnxd_status_code(status), ONNXD_PAYLOAD_TOO_LARGE);
@@ -195,6 +197,33 @@ Test(control_flow, strings_are_stacked)
     cr_assert_null(control_run(graph, inputs, outputs));
     onnxd_datum_release(outputs[0]);
     EXPECT_VALUE(outputs[1], "string[5,2]{ab,,ab,,ab,,ab,,ab,}");
+}
+
+/* The bytes of strings that are stacked count, before the loop ends; those without any are not
+ * kept. */
+Test(control_flow, strings_that_are_stacked_meet_the_limit_of_a_tensor)
+{
+    static const char long_text[] =
+        "one hundred bytes are enough to pass a limit of some thousands "
+        "within less than all of the iterations.";
+    static const struct {
+        size_t count;
+        onnxd_code code;
+    } cases[] = {{1, ONNXD_PAYLOAD_TOO_LARGE}, {0, ONNXD_CANCELLED}};
+    for (size_t i = 0; i < ONNXD_COUNT(cases); i++) {
+        const char *const texts[] = {long_text};
+        onnxd_graph *body = simple_body("Identity", "state", "seen", NULL);
+        control_node(body, "Identity", 13, "state", "next", NULL, 0);
+        control_outputs(body, "goes_on next seen");
+        onnxd_graph *graph = loop_of(body, "- condition first", "last seen");
+        onnxd_datum *inputs[3] = {NULL, control_flag(true), control_text(cases[i].count, texts)};
+        onnxd_datum *outputs[2] = {NULL};
+        control_limit = (control_limits){.tensor_bytes = 4000, .checks = 100};
+        onnxd_status *status = control_run(graph, inputs, outputs);
+        cr_expect_eq(onnxd_status_code(status), cases[i].code, "case %zu: %s", i,
+                     onnxd_status_message(status));
+        onnxd_status_free(status);
+    }
 }
 
 /* Three elements of four bits do not end on a byte. */

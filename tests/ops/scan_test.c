@@ -238,3 +238,33 @@ Test(scan, lengths_are_those_of_the_batch)
     control_expect_error(control_run(graph, states, outputs),
                          "input 2 has extent 2 at axis 0, the inputs before it 3");
 }
+
+/* Sequences without elements cost nothing, however many the batch has: the body is not run for
+ * them. */
+Test(scan, a_batch_without_elements)
+{
+    static const int64_t forward = 0, dims[] = {(int64_t)1 << 62, 0, 1};
+    onnxd_attribute direction = control_ints("directions", 1, &forward);
+    onnxd_graph *graph = batch_of("- first source", &direction);
+    onnxd_datum *inputs[3] = {NULL, ints(2, dims, NULL), ints(3, dims, NULL)};
+    onnxd_datum *outputs[2] = {NULL};
+    control_limit.checks = 10;
+    onnxd_status *status = control_run(graph, inputs, outputs);
+    cr_assert(status == NULL, "%s", onnxd_status_message(status));
+    EXPECT_VALUE(outputs[0], "int64[4611686018427387904,0]{}");
+    EXPECT_VALUE(outputs[1], "int64[4611686018427387904,0,0]{}");
+}
+
+Test(scan, a_batch_is_cancelled)
+{
+    static const int64_t forward = 0, none[2] = {0};
+    onnxd_attribute direction = control_ints("directions", 1, &forward);
+    onnxd_graph *graph = batch_of("lengths first source", &direction);
+    onnxd_datum *outputs[2] = {NULL};
+    onnxd_datum *inputs[3] = {control_ints_1d(2, none), control_ints_1d(2, numbers),
+                              ints(2, two_by_three, numbers)};
+    control_limit.checks = 1;
+    onnxd_status *status = control_run(graph, inputs, outputs);
+    cr_assert_eq(onnxd_status_code(status), ONNXD_CANCELLED);
+    onnxd_status_free(status);
+}
