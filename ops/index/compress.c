@@ -7,6 +7,9 @@
 #include "ops/support.h"
 #include "ops/types.h"
 
+/* Entries between two looks at whether the request still stands. */
+#define CHECK_EVERY ((size_t)1 << 13)
+
 typedef struct compress_params {
     bool has_axis;
     int64_t axis;
@@ -93,9 +96,22 @@ static onnxd_status *run(onnxd_dynamic *dynamic)
     size_t block = inner * onnxd_dtype_size(input->dtype);
     const char *from = input->data;
     char *to = output->data;
-    for (size_t o = 0; o < outer && output->count != 0; o++, from += dim * block)
-        to = copy_selected(selects, considered, block, from, to);
-    return onnxd_publish_output(dynamic, 0, output);
+    size_t since_check = 0;
+    onnxd_status *status = NULL;
+    for (size_t o = 0; status == NULL && o < outer && output->count != 0; o++, from += dim * block)
+        for (size_t i = 0; status == NULL && i < considered; i += CHECK_EVERY) {
+            const size_t left = considered - i, part = left < CHECK_EVERY ? left : CHECK_EVERY;
+            to = copy_selected(selects + i, part, block, from + i * block, to);
+            since_check += part;
+            if (since_check < CHECK_EVERY)
+                continue;
+            since_check = 0;
+            status = dynamic->env->check(dynamic->env);
+        }
+    if (status == NULL)
+        return onnxd_publish_output(dynamic, 0, output);
+    onnxd_tensor_release(output);
+    return status;
 }
 
 #define ROW(first, last, set)                                                                      \

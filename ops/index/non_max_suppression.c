@@ -187,7 +187,8 @@ static onnxd_status *run_class(nms_call *c, size_t batch, size_t class_index)
     for (size_t i = 0; i < c->boxes; i++)
         if (!c->has_score_threshold || scores[i] > c->score_threshold)
             order[count++] = (int64_t)i;
-    onnxd_sort_positions(order, order + c->boxes, count, compare_scores, scores, 1, sizeof(float));
+    ONNXD_TRY(onnxd_sort_positions(c->dynamic->env, order, order + c->boxes, count, compare_scores,
+                                   scores, 1, sizeof(float)));
     for (size_t i = 0; i < count && c->chosen_count - first < c->limit; i++) {
         if (i % CHECK_EVERY == 0)
             ONNXD_TRY(c->dynamic->env->check(c->dynamic->env));

@@ -8,6 +8,8 @@
 #include "ops/types.h"
 
 #define CHUNK 256
+/* Elements between two looks at whether the request still stands; a multiple of CHUNK. */
+#define CHECK_EVERY ((size_t)CHUNK * 64)
 
 /* Elements of one or two words (complex numbers), of which `mask` holds the bits that count. */
 #define DEFINE_TEST(bytes, T)                                                                      \
@@ -57,17 +59,21 @@ static void test(const onnxd_tensor *input, size_t first, size_t count, uint8_t 
         test_8(input->data, first, count, words, mask, out);
 }
 
-static size_t count_nonzero(const onnxd_tensor *input)
+static onnxd_status *count_nonzero(const onnxd_run_env *env, const onnxd_tensor *input,
+                                   size_t *out_total)
 {
     uint8_t is_nonzero[CHUNK];
     size_t total = 0;
     for (size_t first = 0; first < input->count; first += CHUNK) {
+        if (first % CHECK_EVERY == 0)
+            ONNXD_TRY(env->check(env));
         size_t count = input->count - first < CHUNK ? input->count - first : CHUNK;
         test(input, first, count, is_nonzero);
         for (size_t i = 0; i < count; i++)
             total += is_nonzero[i];
     }
-    return total;
+    *out_total = total;
+    return NULL;
 }
 
 /* The position of the row, along the last axis, that the elements being looked at are in. */
@@ -89,13 +95,16 @@ static void move_to(row_position *row, size_t element)
     }
 }
 
-static void fill(const onnxd_tensor *input, size_t total, int64_t *out)
+static onnxd_status *fill(const onnxd_run_env *env, const onnxd_tensor *input, size_t total,
+                          int64_t *out)
 {
     uint8_t is_nonzero[CHUNK];
     int32_t last = input->shape.rank - 1;
     row_position row = {.shape = &input->shape, .length = (size_t)input->shape.dims[last]};
     size_t column = 0;
     for (size_t first = 0; first < input->count; first += CHUNK) {
+        if (first % CHECK_EVERY == 0)
+            ONNXD_TRY(env->check(env));
         size_t count = input->count - first < CHUNK ? input->count - first : CHUNK;
         test(input, first, count, is_nonzero);
         for (size_t i = 0; i < count; i++) {
@@ -108,6 +117,7 @@ static void fill(const onnxd_tensor *input, size_t total, int64_t *out)
             column++;
         }
     }
+    return NULL;
 }
 
 static onnxd_status *infer(onnxd_infer *infer)
@@ -122,13 +132,18 @@ static onnxd_status *infer(onnxd_infer *infer)
 static onnxd_status *run(onnxd_dynamic *dynamic)
 {
     const onnxd_tensor *input = dynamic->inputs[0]->tensor;
-    size_t total = count_nonzero(input);
+    size_t total = 0;
+    ONNXD_TRY(count_nonzero(dynamic->env, input, &total));
     onnxd_shape shape = {.rank = 2, .dims = {input->shape.rank, (int64_t)total}};
     onnxd_tensor *output;
     ONNXD_TRY(dynamic->env->allocate(dynamic->env, ONNXD_INT64, &shape, &output));
+    onnxd_status *status = NULL;
     if (output->count != 0)
-        fill(input, total, output->data);
-    return onnxd_publish_output(dynamic, 0, output);
+        status = fill(dynamic->env, input, total, output->data);
+    if (status == NULL)
+        return onnxd_publish_output(dynamic, 0, output);
+    onnxd_tensor_release(output);
+    return status;
 }
 
 #define ROW(first, last, set)                                                                      \

@@ -60,8 +60,13 @@ onnxd_compare onnxd_compare_of(onnxd_dtype dtype)
     return table[dtype];
 }
 
+/* Elements compared or moved between two looks at whether the request still stands. */
+#define CHECK_EVERY ((size_t)1 << 13)
+
 /* What a sort compares by. */
 typedef struct sort_keys {
+    const onnxd_run_env *env;
+    size_t since_check; /* elements */
     onnxd_compare compare;
     const char *data;
     size_t block_count, block_bytes;
@@ -73,27 +78,46 @@ static bool is_after(const sort_keys *k, int64_t a, int64_t b)
                       k->block_count) > 0;
 }
 
+/* Counts `elements` more. */
+static onnxd_status *check(sort_keys *k, size_t elements)
+{
+    k->since_check += elements;
+    if (k->since_check < CHECK_EVERY)
+        return NULL;
+    k->since_check = 0;
+    return k->env->check(k->env);
+}
+
 /* Merges from[0, middle) and from[middle, count); of equal ones the left come first. */
-static void merge(const sort_keys *k, const int64_t *from, size_t middle, size_t count, int64_t *to)
+static onnxd_status *merge(sort_keys *k, const int64_t *from, size_t middle, size_t count,
+                           int64_t *to)
 {
     size_t left = 0, right = middle, at = 0;
-    while (left < middle && right < count)
+    while (left < middle && right < count) {
+        ONNXD_TRY(check(k, k->block_count));
         to[at++] = is_after(k, from[left], from[right]) ? from[right++] : from[left++];
+    }
     while (left < middle)
         to[at++] = from[left++];
     while (right < count)
         to[at++] = from[right++];
+    return NULL;
 }
 
-void onnxd_sort_positions(int64_t *order, int64_t *scratch, size_t count, onnxd_compare compare,
-                          const void *data, size_t block_count, size_t block_bytes)
+onnxd_status *onnxd_sort_positions(const onnxd_run_env *env, int64_t *order, int64_t *scratch,
+                                   size_t count, onnxd_compare compare, const void *data,
+                                   size_t block_count, size_t block_bytes)
 {
-    const sort_keys keys = {compare, data, block_count, block_bytes};
+    sort_keys keys = {.env = env,
+                      .compare = compare,
+                      .data = data,
+                      .block_count = block_count,
+                      .block_bytes = block_bytes};
     int64_t *from = order, *to = scratch;
     for (size_t width = 1; width < count; width *= 2) {
         for (size_t i = 0; i < count; i += 2 * width) {
             size_t rest = count - i, both = rest < 2 * width ? rest : 2 * width;
-            merge(&keys, from + i, both < width ? both : width, both, to + i);
+            ONNXD_TRY(merge(&keys, from + i, both < width ? both : width, both, to + i));
         }
         int64_t *swapped = from;
         from = to;
@@ -101,6 +125,7 @@ void onnxd_sort_positions(int64_t *order, int64_t *scratch, size_t count, onnxd_
     }
     if (from != order)
         memcpy(order, from, count * sizeof(*order));
+    return NULL;
 }
 
 /* Flips negative numbers whole and others in the sign, which makes the order of the bits that of

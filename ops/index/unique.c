@@ -16,6 +16,9 @@ typedef struct unique_params {
     int64_t axis;
 } unique_params;
 
+/* Elements between two looks at whether the request still stands. */
+#define CHECK_EVERY ((size_t)1 << 13)
+
 enum { VALUES, INDICES, INVERSE, COUNTS };
 
 static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *arena, void *params)
@@ -146,8 +149,12 @@ static onnxd_status *find_groups(unique_call *c)
     c->count = c->group + c->dim;
     for (size_t i = 0; i < c->dim; i++)
         order[i] = (int64_t)i;
-    onnxd_sort_positions(order, spare, c->dim, compare, data, slice, bytes);
-    for (size_t i = 0; i < c->dim; i++) {
+    ONNXD_TRY(onnxd_sort_positions(env, order, spare, c->dim, compare, data, slice, bytes));
+    for (size_t i = 0, compared = 0; i < c->dim; i++, compared += slice) {
+        if (compared >= CHECK_EVERY) {
+            compared = 0;
+            ONNXD_TRY(env->check(env));
+        }
         const char *at = (const char *)data + (size_t)order[i] * bytes;
         if (i == 0 || compare((const char *)data + (size_t)order[i - 1] * bytes, at, slice) != 0) {
             c->first[c->group_count] = order[i];

@@ -10,6 +10,9 @@
 #include "ops/ops.h"
 #include "ops/support.h"
 
+/* Bytes between two looks at whether the request still stands. */
+#define CHECK_EVERY ((size_t)1 << 13)
+
 typedef struct split_params {
     onnxd_text delimiter; /* size 0: blanks */
     int64_t max_cuts;     /* negative: no limit */
@@ -131,12 +134,25 @@ static onnxd_status *infer(onnxd_infer *infer)
     return NULL;
 }
 
-/* Fills `counts` and returns the greatest. */
-static int64_t count_pieces(const split_params *p, const onnxd_tensor *input, int64_t *counts)
+/* Counts the bytes of one more string. */
+static onnxd_status *check(const onnxd_run_env *env, size_t bytes, size_t *inout_since_check)
+{
+    *inout_since_check += bytes + 1;
+    if (*inout_since_check < CHECK_EVERY)
+        return NULL;
+    *inout_since_check = 0;
+    return env->check(env);
+}
+
+/* Fills `counts` and finds the greatest. */
+static onnxd_status *count_pieces(const split_params *p, const onnxd_run_env *env,
+                                  const onnxd_tensor *input, int64_t *counts, int64_t *out_most)
 {
     const onnxd_string *strings = input->data;
     int64_t most = 0;
+    size_t since_check = 0;
     for (size_t i = 0; i < input->count; i++) {
+        ONNXD_TRY(check(env, strings[i].size, &since_check));
         rest r = rest_of(p, &strings[i]);
         onnxd_string piece;
         counts[i] = 0;
@@ -144,13 +160,17 @@ static int64_t count_pieces(const split_params *p, const onnxd_tensor *input, in
             counts[i]++;
         most = counts[i] > most ? counts[i] : most;
     }
-    return most;
+    *out_most = most;
+    return NULL;
 }
 
-static void fill(const split_params *p, const onnxd_tensor *input, int64_t most, onnxd_string *out)
+static onnxd_status *fill(const split_params *p, const onnxd_run_env *env,
+                          const onnxd_tensor *input, int64_t most, onnxd_string *out)
 {
     const onnxd_string *strings = input->data;
+    size_t since_check = 0;
     for (size_t i = 0; i < input->count; i++) {
+        ONNXD_TRY(check(env, strings[i].size + (size_t)most, &since_check));
         rest r = rest_of(p, &strings[i]);
         for (int64_t k = 0; k < most; k++) {
             onnxd_string *piece = out + i * (size_t)most + (size_t)k;
@@ -158,6 +178,7 @@ static void fill(const split_params *p, const onnxd_tensor *input, int64_t most,
                 *piece = (onnxd_string){NULL, 0};
         }
     }
+    return NULL;
 }
 
 static onnxd_status *run(onnxd_dynamic *dynamic)
@@ -166,16 +187,25 @@ static onnxd_status *run(onnxd_dynamic *dynamic)
     const onnxd_tensor *input = dynamic->inputs[0]->tensor;
     onnxd_shape shape = input->shape;
     onnxd_tensor *counts, *pieces;
+    onnxd_status *status;
     if (shape.rank >= ONNXD_MAX_RANK)
         return onnxd_op_error(dynamic->node, "the input has rank %d, at most %d is allowed",
                               (int)shape.rank, ONNXD_MAX_RANK - 1);
     ONNXD_TRY(dynamic->env->allocate(dynamic->env, ONNXD_INT64, &shape, &counts));
-    const int64_t most = count_pieces(p, input, counts->data);
+    int64_t most = 0;
+    status = count_pieces(p, dynamic->env, input, counts->data, &most);
+    if (status != NULL) {
+        onnxd_tensor_release(counts);
+        return status;
+    }
     ONNXD_TRY(onnxd_publish_output(dynamic, 1, counts));
     shape.dims[shape.rank++] = most;
     ONNXD_TRY(dynamic->env->allocate(dynamic->env, ONNXD_STRING, &shape, &pieces));
-    fill(p, input, most, pieces->data);
-    return onnxd_publish_output(dynamic, 0, pieces);
+    status = fill(p, dynamic->env, input, most, pieces->data);
+    if (status == NULL)
+        return onnxd_publish_output(dynamic, 0, pieces);
+    onnxd_tensor_release(pieces);
+    return status;
 }
 
 const onnxd_op_def onnxd_op_string_split[] = {
