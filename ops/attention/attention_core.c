@@ -129,7 +129,9 @@ size_t onnxd_attention_workspace_bytes(const onnxd_attention *a)
 void onnxd_attention_run(const onnxd_attention *a, void *workspace)
 {
     sizes s;
-    if (!sizes_of(a, &s) || a->batch == 0 || a->q_heads == 0 || a->q_length == 0)
+    /* Results without elements may have any number of rows. */
+    const bool has_results = a->v_head_size != 0 || (a->qk.data != NULL && total_length(a) != 0);
+    if (!sizes_of(a, &s) || a->batch == 0 || a->q_heads == 0 || a->q_length == 0 || !has_results)
         return;
     if (is_double(a))
         run_double(a, &s, workspace);

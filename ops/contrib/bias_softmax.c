@@ -122,6 +122,9 @@ static onnxd_status *compute(const onnxd_compute *context)
     if (onnxd_tensor_view_count(x) == 0 || !counts_of(&x->shape, axis, &rows, &length))
         return NULL;
     size_t bias_rows = onnxd_tensor_view_count(bias) / length;
+    /* Beside a zero, dimensions may be too large for the rows to be compared before. */
+    if (bias_rows == 0)
+        return onnxd_op_error(context->node, "input 1 has no rows, input 0 has %zu", rows);
     for (size_t r = 0; r < rows; r++) {
         size_t source = params->is_inner != 0 ? r / (rows / bias_rows) : r % bias_rows;
         (x->dtype == ONNXD_DOUBLE ? run_double : run_float)(

@@ -72,6 +72,8 @@ static onnxd_status *compute(const onnxd_compute *compute)
 {
     const size_t rows = (size_t)compute->outputs[0].shape.dims[0];
     float *out = onnxd_tensor_view_data(&compute->outputs[0]);
+    if (compute->outputs[0].shape.dims[1] == 0)
+        return NULL;
     for (size_t row = 0; row < rows; row++)
         for (uint32_t i = 0; i < compute->input_count; i++) {
             const size_t width = onnxd_ml_rows_of(&compute->inputs[i].shape).width;

@@ -16,6 +16,7 @@ typedef struct mapping {
         char bytes[16];
         int64_t i64;
         float f32;
+        double f64;
         onnxd_string string;
     } missing;
 } mapping;
@@ -115,9 +116,13 @@ static onnxd_status *read_default(const onnxd_node *node, mapping *m)
         m->missing.f32 = -0.0f;
         return onnxd_attribute_float(node, "default_float", &m->missing.f32);
     }
+    if (m->dtype == ONNXD_DOUBLE) {
+        m->missing.f64 = -0.0;
+        return NULL;
+    }
     if (m->dtype != ONNXD_STRING) {
-        /* The types that only tensors can give: -1 for integers, -0 for double. */
-        memset(m->missing.bytes, m->dtype == ONNXD_DOUBLE ? 0 : 0xff, sizeof(m->missing.bytes));
+        /* The integers that only tensors can give: -1. */
+        memset(m->missing.bytes, 0xff, sizeof(m->missing.bytes));
         return NULL;
     }
     ONNXD_TRY(onnxd_attribute_string(node, "default_string", &text));

@@ -1,5 +1,6 @@
 /* Maps and tensors: ZipMap, DictVectorizer and CastMap. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -29,8 +30,10 @@ static onnxd_status *parse_zip(const onnxd_node *node, int64_t opset, onnxd_aren
     static const char *const names[] = {"classlabels_int64s", "classlabels_strings", NULL};
     zip_params *p = params;
     ONNXD_TRY(onnxd_attributes_allow(node, names));
-    return onnxd_ml_parse_labels(node, "classlabels_int64s", "classlabels_strings", true,
-                                 &p->labels);
+    ONNXD_TRY(
+        onnxd_ml_parse_labels(node, "classlabels_int64s", "classlabels_strings", true, &p->labels));
+    /* Rows without elements could be any number of maps. */
+    return p->labels.count > 0 ? NULL : onnxd_op_error(node, "there are no class labels");
 }
 
 static onnxd_status *infer_zip(onnxd_infer *infer)
@@ -241,34 +244,44 @@ static onnxd_status *cast_value(const onnxd_dynamic *dynamic, const onnxd_tensor
     return NULL;
 }
 
-/* Where the keys go: in ascending order one after another, or each to its own place. */
+/* A key and the element of the map that it belongs to. */
+typedef struct place {
+    int64_t key;
+    size_t from;
+} place;
+
+static int compare_places(const void *a, const void *b)
+{
+    const place *left = a, *right = b;
+    if (left->key != right->key)
+        return left->key < right->key ? -1 : 1;
+    return (left->from > right->from) - (left->from < right->from);
+}
+
+/* The keys in ascending order, or as they are, each then a place in the output. */
 static onnxd_status *find_places(const onnxd_dynamic *dynamic, const onnxd_tensor *keys,
-                                 const cast_params *p, size_t *places)
+                                 const cast_params *p, place *places)
 {
     const int64_t *list = keys->data;
     for (size_t i = 0; i < keys->count; i++) {
-        if (!p->is_sparse) {
-            size_t at = i;
-            for (; at > 0 && list[places[at - 1]] > list[i]; at--)
-                places[at] = places[at - 1];
-            places[at] = i;
-        } else if (list[i] < 0 || list[i] >= p->max_map) {
+        places[i] = (place){list[i], i};
+        if (p->is_sparse && (list[i] < 0 || list[i] >= p->max_map))
             return onnxd_op_error(dynamic->node,
                                   "key %zu of the map is %" PRId64 ", allowed are 0 to %" PRId64, i,
                                   list[i], p->max_map - 1);
-        }
     }
+    if (!p->is_sparse && keys->count > 1)
+        qsort(places, keys->count, sizeof(place), compare_places);
     return NULL;
 }
 
 static onnxd_status *fill_cast(const onnxd_dynamic *dynamic, const onnxd_datum *map,
-                               const size_t *order, char *texts, onnxd_tensor *output)
+                               const place *places, char *texts, onnxd_tensor *output)
 {
     const cast_params *p = dynamic->params;
     for (size_t i = 0; i < map->keys->count; i++) {
-        const size_t from = p->is_sparse ? i : order[i];
-        const size_t to = p->is_sparse ? (size_t)((const int64_t *)map->keys->data)[i] : i;
-        ONNXD_TRY(cast_value(dynamic, map->tensor, from, p->dtype, output->data, to,
+        const size_t to = p->is_sparse ? (size_t)places[i].key : i;
+        ONNXD_TRY(cast_value(dynamic, map->tensor, places[i].from, p->dtype, output->data, to,
                              texts + i * ONNXD_WIDE_TEXT));
     }
     return NULL;
@@ -289,18 +302,18 @@ static onnxd_status *run_cast(onnxd_dynamic *dynamic)
                               "the values of the map have type %s, allowed are "
                               "string and float",
                               onnxd_dtype_name(map->tensor->dtype));
-    size_t *order = onnxd_alloc_zero(count, sizeof(size_t));
+    place *places = onnxd_alloc_zero(count, sizeof(place));
     char *texts = onnxd_alloc_zero(count, ONNXD_WIDE_TEXT);
-    if (order == NULL || texts == NULL)
+    if (places == NULL || texts == NULL)
         status = onnxd_error_out_of_memory("a map", count * ONNXD_WIDE_TEXT, UINT64_MAX);
     if (status == NULL)
-        status = find_places(dynamic, map->keys, p, order);
+        status = find_places(dynamic, map->keys, p, places);
     if (status == NULL)
         status = dynamic->env->allocate(dynamic->env, p->dtype, &shape, &output);
     if (status == NULL) {
         if (output->bytes > 0)
             memset(output->data, 0, output->bytes);
-        status = fill_cast(dynamic, map, order, texts, output);
+        status = fill_cast(dynamic, map, places, texts, output);
     }
     /* The strings lie in `texts`. */
     if (status == NULL && p->dtype == ONNXD_STRING) {
@@ -311,7 +324,7 @@ static onnxd_status *run_cast(onnxd_dynamic *dynamic)
     if (status == NULL)
         status = onnxd_datum_of_tensor(output, &dynamic->outputs[0]);
     onnxd_tensor_release(output);
-    onnxd_free(order);
+    onnxd_free(places);
     onnxd_free(texts);
     return status;
 }

@@ -57,6 +57,8 @@ static onnxd_status *compute(const onnxd_compute *compute)
     const normalizer_params *p = compute->params;
     const onnxd_ml_rows rows = onnxd_ml_rows_of(&compute->inputs[0].shape);
     float *row = onnxd_tensor_view_data(&compute->outputs[0]);
+    if (rows.width == 0)
+        return NULL;
     onnxd_ml_load_floats(&compute->inputs[0], 0, rows.count * rows.width, row);
     for (size_t r = 0; r < rows.count; r++, row += rows.width) {
         const float divisor = divisor_of(p->kind, row, rows.width);

@@ -155,10 +155,13 @@ static void count_from(const vectorizer_params *p, const uint32_t *tokens, size_
 static void count_row(const vectorizer_params *p, const uint32_t *tokens, size_t count, float *row)
 {
     int64_t min_length = p->min_length;
-    /* Tokens further apart than the row is long make no n-gram of two or more. */
     for (size_t distance = 1; distance <= count && (int64_t)distance <= p->max_skip + 1;
          distance++) {
-        for (size_t start = 0; start < count; start++)
+        /* An n-gram of the least length must fit between its first token and the row's end. */
+        const size_t reach = (size_t)(min_length - 1);
+        if (reach > (count - 1) / distance)
+            return;
+        for (size_t start = 0; start < count - reach * distance; start++)
             count_from(p, tokens + start, count - start, distance, min_length, row);
         /* Single tokens do not depend on the distance: they count once. */
         if (min_length == 1 && ++min_length > p->max_length)
@@ -187,8 +190,9 @@ static onnxd_status *compute(const onnxd_compute *compute)
     float *out = onnxd_tensor_view_data(&compute->outputs[0]);
     uint32_t *tokens = compute->workspace;
     onnxd_ngrams_find_tokens(&p->ngrams, input, tokens);
-    if (rows * width > 0)
-        memset(out, 0, rows * width * sizeof(float));
+    if (rows == 0 || width == 0)
+        return NULL;
+    memset(out, 0, rows * width * sizeof(float));
     for (size_t row = 0; row < rows; row++) {
         if (per_row > 0)
             count_row(p, tokens + row * per_row, per_row, out + row * width);

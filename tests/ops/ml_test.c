@@ -1,6 +1,9 @@
 #include <criterion/criterion.h>
+#include <string.h>
 
+#include "ops/ops.h"
 #include "tests/ops/op_text.h"
+#include "tests/ops/run_env.h"
 
 #define ML "ai.onnx.ml/"
 
@@ -49,6 +52,9 @@ Test(ml, mappings)
          "error: there are 2 keys and 1 values"},
         {ML "LabelEncoder", 2, "keys_int64s=[1] values_strings=['one']", "string[1]{1}",
          "error: the input has type string, for which there are no keys"},
+        /* The default for doubles is -0. */
+        {ML "LabelEncoder", 4, "keys_tensor=<int64[1]{1}> values_tensor=<double[1]{2}>",
+         "int64[2]{1,5}", "double[2]{2,-0}"},
         {ML "LabelEncoder", 1, "classes_strings=['x','y']", "string[2]{y,z}", "int64[2]{1,-1}"},
         {ML "CategoryMapper", 1, "cats_int64s=[7,8] cats_strings=['x','y']", "int64[2]{8,9}",
          "string[2]{y,_Unused}"},
@@ -120,4 +126,53 @@ Test(ml, classifiers)
          "float[1,1]{1}", "error: element 1 is -1, it must not be negative"},
     };
     EXPECT_EVALUATED(calls);
+}
+
+static onnxd_tensor *vector_of(onnxd_dtype dtype, int64_t count, const void *data)
+{
+    const onnxd_shape shape = {.rank = 1, .dims = {count}};
+    onnxd_tensor *tensor = NULL;
+    cr_assert_null(onnxd_tensor_create(dtype, &shape, &tensor));
+    memcpy(tensor->data, data, tensor->bytes);
+    return tensor;
+}
+
+/* Values come in the order of their keys. */
+Test(ml, maps_are_sorted)
+{
+    static const int64_t keys[] = {7, INT64_MAX, -3, INT64_MIN, 0};
+    static const float values[] = {4, 5, 2, 1, 3};
+    onnxd_graph *graph = NULL;
+    onnxd_datum *map = NULL, *output = NULL;
+    onnxd_value_id input_id = 0, output_id = 1;
+    onnxd_node node = {.name = "n",
+                       .domain = "ai.onnx.ml",
+                       .op_type = "CastMap",
+                       .opset = 1,
+                       .inputs = &input_id,
+                       .outputs = &output_id,
+                       .input_count = 1,
+                       .output_count = 1};
+    cr_assert_null(onnxd_graph_create(1 << 20, &graph));
+    cr_assert_null(onnxd_op_resolve(onnxd_ops(), graph, &node));
+    onnxd_tensor *key_list = vector_of(ONNXD_INT64, 5, keys);
+    onnxd_tensor *value_list = vector_of(ONNXD_FLOAT, 5, values);
+    cr_assert_null(onnxd_datum_of_map(key_list, value_list, &map));
+    onnxd_dynamic dynamic = {.node = &node,
+                             .params = node.params,
+                             .opset = 1,
+                             .input_count = 1,
+                             .output_count = 1,
+                             .inputs = &map,
+                             .outputs = &output,
+                             .env = run_env()};
+    cr_assert_null(node.def->run(&dynamic));
+    cr_assert_eq(output->tensor->count, 5);
+    for (size_t i = 0; i < 5; i++)
+        cr_expect_eq(((const float *)output->tensor->data)[i], (float)(i + 1));
+    onnxd_datum_release(output);
+    onnxd_datum_release(map);
+    onnxd_tensor_release(key_list);
+    onnxd_tensor_release(value_list);
+    onnxd_graph_destroy(graph);
 }

@@ -52,12 +52,10 @@ Test(text, normalization)
 Test(text, regular_expressions)
 {
     static const op_text calls[] = {
-        {"RegexFullMatch", 20, "pattern='a+b?'", "string[4]{aab,,aabb,a}",
-         "bool[4]{1,0,0,1}"},
+        {"RegexFullMatch", 20, "pattern='a+b?'", "string[4]{aab,,aabb,a}", "bool[4]{1,0,0,1}"},
         /* Exponential for a matcher that goes back. */
         {"RegexFullMatch", 20, "pattern='(a|a)*b'",
-         "string[1]{aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa}",
-         "bool[1]{0}"},
+         "string[1]{aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa}", "bool[1]{0}"},
         {"RegexFullMatch", 20, "pattern='(a'", "string[1]{a}",
          "error: attribute 'pattern' is not a regular expression of RE2"},
         {"RegexFullMatch", 20, "", "string[1]{a}", "error: attribute 'pattern' of"},
@@ -69,6 +67,10 @@ Test(text, regular_expressions)
     "mode='TF' min_gram_length=1 max_gram_length=2 ngram_counts=[0,2] ngram_indexes=[0,1,2] "      \
     "pool_int64s=[5,6,5,6] "
 
+#define TRIPLES                                                                                    \
+    "mode='TF' min_gram_length=3 max_gram_length=3 ngram_counts=[0,0,0] ngram_indexes=[0] "        \
+    "pool_int64s=[5,6,7] "
+
 Test(text, term_counts)
 {
     static const op_text calls[] = {
@@ -78,6 +80,12 @@ Test(text, term_counts)
         {"TfIdfVectorizer", 9, GRAMS "max_skip_count=9223372036854775806", "int32[2]{5,6}",
          "float[3]{1,1,1}"},
         {"TfIdfVectorizer", 9, GRAMS "max_skip_count=0", "int64[0]{}", "float[3]{0,0,0}"},
+        /* Three tokens reach over a row of five at a distance of two, and no further. */
+        {"TfIdfVectorizer", 9, TRIPLES "max_skip_count=0", "int64[5]{5,9,6,9,7}", "float[1]{0}"},
+        {"TfIdfVectorizer", 9, TRIPLES "max_skip_count=1", "int64[5]{5,9,6,9,7}", "float[1]{1}"},
+        {"TfIdfVectorizer", 9, TRIPLES "max_skip_count=9223372036854775806", "int64[5]{5,9,6,9,7}",
+         "float[1]{1}"},
+        {"TfIdfVectorizer", 9, TRIPLES "max_skip_count=5", "int64[2]{5,6}", "float[1]{0}"},
         {"TfIdfVectorizer", 9, GRAMS "max_skip_count=0", "string[1]{5}",
          "error: the pool holds integers, the input has type string"},
         {"TfIdfVectorizer", 9, GRAMS "max_skip_count=-1", "int64[1]{5}", "error: max_skip_count"},
