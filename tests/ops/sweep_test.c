@@ -244,8 +244,8 @@ static bool try_call(const onnxd_op_def *def, int64_t opset, bool is_static)
             check_results(&c);
             status = onnxd_op_evaluate(&c.node, values, 1 << 20, c.products);
         } else {
-            status = onnxd_node_context(NULL, &c.node,
-                                        run_env_evaluate(&c.node, values, c.products));
+            status =
+                onnxd_node_context(NULL, &c.node, run_env_evaluate(&c.node, values, c.products));
         }
         has_run = status == NULL;
     }
