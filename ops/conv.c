@@ -137,16 +137,9 @@ static conv_extent extent_of(const onnxd_compute *context)
     return extent;
 }
 
-#define T float
-#define NAME(f) f##_float
-#include "ops/conv_kernel.inc"
-#undef T
-#undef NAME
-#define T double
-#define NAME(f) f##_double
-#include "ops/conv_kernel.inc"
-#undef T
-#undef NAME
+#define KERNEL_FILE "ops/conv_kernel.inc"
+#include "ops/for_float_double.inc"
+#undef KERNEL_FILE
 
 /* Half types are calculated in float: one widened copy of every tensor. */
 static size_t workspace_bytes(const onnxd_compute *context)

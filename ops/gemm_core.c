@@ -8,16 +8,9 @@
 /* Sums of a dot product that do not wait for each other. */
 #define DOT_LANES 32
 
-#define T float
-#define NAME(f) f##_float
-#include "ops/gemm_core_kernel.inc"
-#undef T
-#undef NAME
-#define T double
-#define NAME(f) f##_double
-#include "ops/gemm_core_kernel.inc"
-#undef T
-#undef NAME
+#define KERNEL_FILE "ops/gemm_core_kernel.inc"
+#include "ops/for_float_double.inc"
+#undef KERNEL_FILE
 /* Unsigned arithmetic wraps around, and gives the signed types' bits too. */
 #define T uint32_t
 #define NAME(f) f##_uint32

@@ -220,6 +220,28 @@ onnxd_status *onnxd_op_parse_consumed(const onnxd_node *node, int64_t opset, onn
     return onnxd_attributes_allow(node, names);
 }
 
+onnxd_status *onnxd_infer_check_dims(const onnxd_infer *infer, uint32_t index, int32_t rank,
+                                     const int64_t *expected)
+{
+    if (!onnxd_op_has_input(infer->node, index))
+        return NULL;
+    const onnxd_shape *shape = &infer->inputs[index].shape;
+    if (shape->rank == ONNXD_RANK_UNKNOWN)
+        return NULL;
+    if (shape->rank != rank)
+        return onnxd_op_error(infer->node,
+                              "input %" PRIu32 " has rank %" PRId32 ", but %" PRId32 " is needed",
+                              index, shape->rank, rank);
+    for (int32_t i = 0; i < rank; i++)
+        if (onnxd_dim_is_static(shape->dims[i]) && onnxd_dim_is_static(expected[i]) &&
+            shape->dims[i] != expected[i])
+            return onnxd_op_error(infer->node,
+                                  "dimension %" PRId32 " of input %" PRIu32 " is %" PRId64
+                                  ", but %" PRId64 " is needed",
+                                  i, index, shape->dims[i], expected[i]);
+    return NULL;
+}
+
 onnxd_status *onnxd_op_infer_same(onnxd_infer *infer)
 {
     infer->outputs[0] = infer->inputs[0];

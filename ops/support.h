@@ -76,6 +76,11 @@ ONNXD_NODISCARD onnxd_status *onnxd_compute_axes(const onnxd_compute *compute, u
 ONNXD_NODISCARD onnxd_status *onnxd_op_parse_consumed(const onnxd_node *node, int64_t opset,
                                                       onnxd_arena *arena, void *params);
 
+/* INVALID_ARGUMENT unless input `index` is absent, of unknown rank, or of rank `rank` with the
+ * dimensions `expected`, of which only static ones are compared. */
+ONNXD_NODISCARD onnxd_status *onnxd_infer_check_dims(const onnxd_infer *infer, uint32_t index,
+                                                     int32_t rank, const int64_t *expected);
+
 /* `infer` of operators whose output 0 has the type and shape of input 0. */
 ONNXD_NODISCARD onnxd_status *onnxd_op_infer_same(onnxd_infer *infer);
 /* `compute` of operators whose output 0 has the bytes of input 0: INTERNAL when their numbers of

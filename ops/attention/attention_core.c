@@ -110,21 +110,9 @@ size_t onnxd_attention_workspace_bytes(const onnxd_attention *a)
     return SIZE_MAX;
 }
 
-#define T float
-#define T_DTYPE ONNXD_FLOAT
-#define NAME(f) f##_float
-#include "ops/attention/attention_core_kernel.inc"
-#undef T
-#undef T_DTYPE
-#undef NAME
-
-#define T double
-#define T_DTYPE ONNXD_DOUBLE
-#define NAME(f) f##_double
-#include "ops/attention/attention_core_kernel.inc"
-#undef T
-#undef T_DTYPE
-#undef NAME
+#define KERNEL_FILE "ops/attention/attention_core_kernel.inc"
+#include "ops/for_float_double.inc"
+#undef KERNEL_FILE
 
 void onnxd_attention_run(const onnxd_attention *a, void *workspace)
 {

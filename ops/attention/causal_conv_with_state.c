@@ -32,27 +32,6 @@ static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *a
     return NULL;
 }
 
-static onnxd_status *check(const onnxd_infer *context, uint32_t index, int32_t rank,
-                           const int64_t *expected)
-{
-    if (!onnxd_op_has_input(context->node, index) ||
-        context->inputs[index].shape.rank == ONNXD_RANK_UNKNOWN)
-        return NULL;
-    const onnxd_shape *shape = &context->inputs[index].shape;
-    if (shape->rank != rank)
-        return onnxd_op_error(context->node,
-                              "input %" PRIu32 " has rank %" PRId32 ", but %" PRId32 " is needed",
-                              index, shape->rank, rank);
-    for (int32_t i = 0; i < rank; i++)
-        if (onnxd_dim_is_static(shape->dims[i]) && onnxd_dim_is_static(expected[i]) &&
-            shape->dims[i] != expected[i])
-            return onnxd_op_error(context->node,
-                                  "dimension %" PRId32 " of input %" PRIu32 " is %" PRId64
-                                  ", but %" PRId64 " is needed",
-                                  i, index, shape->dims[i], expected[i]);
-    return NULL;
-}
-
 static onnxd_status *infer(onnxd_infer *context)
 {
     static const int64_t unknown = ONNXD_DIM_UNKNOWN;
@@ -63,10 +42,10 @@ static onnxd_status *infer(onnxd_infer *context)
     int64_t past = onnxd_dim_is_static(taps) ? taps - 1 : unknown;
     if (taps == 0)
         return onnxd_op_error(context->node, "dimension 2 of input 1 is 0, needed is at least 1");
-    ONNXD_TRY(check(context, X, 3, (int64_t[]){unknown, unknown, unknown}));
-    ONNXD_TRY(check(context, WEIGHT, 3, (int64_t[]){channels, 1, unknown}));
-    ONNXD_TRY(check(context, BIAS, 1, (int64_t[]){channels}));
-    ONNXD_TRY(check(context, PAST, 3, (int64_t[]){batch, channels, past}));
+    ONNXD_TRY(onnxd_infer_check_dims(context, X, 3, (int64_t[]){unknown, unknown, unknown}));
+    ONNXD_TRY(onnxd_infer_check_dims(context, WEIGHT, 3, (int64_t[]){channels, 1, unknown}));
+    ONNXD_TRY(onnxd_infer_check_dims(context, BIAS, 1, (int64_t[]){channels}));
+    ONNXD_TRY(onnxd_infer_check_dims(context, PAST, 3, (int64_t[]){batch, channels, past}));
     context->outputs[0] = context->inputs[X];
     if (onnxd_op_has_output(context->node, 1)) {
         context->outputs[1].dtype = context->inputs[X].dtype;

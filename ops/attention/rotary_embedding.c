@@ -66,26 +66,6 @@ static onnxd_status *head_size_of(const onnxd_node *node, const rotary_params *p
     return NULL;
 }
 
-static onnxd_status *check(const onnxd_infer *context, uint32_t index, int32_t rank,
-                           const int64_t *expected)
-{
-    const onnxd_shape *shape = &context->inputs[index].shape;
-    if (shape->rank == ONNXD_RANK_UNKNOWN)
-        return NULL;
-    if (shape->rank != rank)
-        return onnxd_op_error(context->node,
-                              "input %" PRIu32 " has rank %" PRId32 ", but %" PRId32 " is needed",
-                              index, shape->rank, rank);
-    for (int32_t i = 0; i < rank; i++)
-        if (onnxd_dim_is_static(shape->dims[i]) && onnxd_dim_is_static(expected[i]) &&
-            shape->dims[i] != expected[i])
-            return onnxd_op_error(context->node,
-                                  "dimension %" PRId32 " of input %" PRIu32 " is %" PRId64
-                                  ", but %" PRId64 " is needed",
-                                  i, index, shape->dims[i], expected[i]);
-    return NULL;
-}
-
 static onnxd_status *infer(onnxd_infer *context)
 {
     const rotary_params *params = context->params;
@@ -105,12 +85,13 @@ static onnxd_status *infer(onnxd_infer *context)
         int64_t cached = ONNXD_DIM_UNKNOWN;
         if (context->inputs[COSINES].shape.rank == 2)
             cached = context->inputs[COSINES].shape.dims[0];
-        ONNXD_TRY(check(context, COSINES, 2, (int64_t[]){ONNXD_DIM_UNKNOWN, half}));
-        ONNXD_TRY(check(context, SINES, 2, (int64_t[]){cached, half}));
-        ONNXD_TRY(check(context, POSITIONS, 2, (int64_t[]){batch, length}));
+        ONNXD_TRY(
+            onnxd_infer_check_dims(context, COSINES, 2, (int64_t[]){ONNXD_DIM_UNKNOWN, half}));
+        ONNXD_TRY(onnxd_infer_check_dims(context, SINES, 2, (int64_t[]){cached, half}));
+        ONNXD_TRY(onnxd_infer_check_dims(context, POSITIONS, 2, (int64_t[]){batch, length}));
     } else {
-        ONNXD_TRY(check(context, COSINES, 3, (int64_t[]){batch, length, half}));
-        ONNXD_TRY(check(context, SINES, 3, (int64_t[]){batch, length, half}));
+        ONNXD_TRY(onnxd_infer_check_dims(context, COSINES, 3, (int64_t[]){batch, length, half}));
+        ONNXD_TRY(onnxd_infer_check_dims(context, SINES, 3, (int64_t[]){batch, length, half}));
     }
     context->outputs[0] = context->inputs[X];
     return NULL;

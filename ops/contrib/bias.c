@@ -17,9 +17,9 @@ static onnxd_status *infer_add(onnxd_infer *context)
     const onnxd_shape *x = &context->inputs[X].shape;
     int64_t width;
     ONNXD_TRY(onnxd_contrib_last_dim(context, X, &width));
-    ONNXD_TRY(onnxd_contrib_check_dims(context, BIAS, 1, &width));
+    ONNXD_TRY(onnxd_infer_check_dims(context, BIAS, 1, &width));
     if (x->rank != ONNXD_RANK_UNKNOWN)
-        ONNXD_TRY(onnxd_contrib_check_dims(context, SKIP, x->rank, x->dims));
+        ONNXD_TRY(onnxd_infer_check_dims(context, SKIP, x->rank, x->dims));
     context->outputs[0] = context->inputs[X];
     return NULL;
 }
@@ -28,7 +28,7 @@ static onnxd_status *infer_split(onnxd_infer *context)
 {
     int64_t width;
     ONNXD_TRY(onnxd_contrib_last_dim(context, X, &width));
-    ONNXD_TRY(onnxd_contrib_check_dims(context, BIAS, 1, &width));
+    ONNXD_TRY(onnxd_infer_check_dims(context, BIAS, 1, &width));
     if (onnxd_dim_is_static(width) && width % 2 != 0)
         return onnxd_op_error(
             context->node, "the last dimension of input 0 is %" PRId64 ", but must be even", width);

@@ -30,9 +30,9 @@ static onnxd_status *infer(onnxd_infer *infer)
     const onnxd_shape *a = &infer->inputs[0].shape, *b = &infer->inputs[1].shape;
     onnxd_shape *output = &infer->outputs[0].shape;
     infer->outputs[0].dtype = infer->inputs[0].dtype;
-    ONNXD_TRY(onnxd_contrib_check_dims(infer, 0, 2, any));
+    ONNXD_TRY(onnxd_infer_check_dims(infer, 0, 2, any));
     any[1] = a->rank == 2 ? a->dims[1] : ONNXD_DIM_UNKNOWN;
-    ONNXD_TRY(onnxd_contrib_check_dims(infer, 1, 2, any));
+    ONNXD_TRY(onnxd_infer_check_dims(infer, 1, 2, any));
     *output = onnxd_shape_of_rank(2);
     if (a->rank == 2)
         output->dims[0] = a->dims[0];

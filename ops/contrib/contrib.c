@@ -18,28 +18,6 @@ const onnxd_tensor_view *onnxd_contrib_output(const onnxd_compute *compute, uint
     return &compute->outputs[index];
 }
 
-onnxd_status *onnxd_contrib_check_dims(const onnxd_infer *infer, uint32_t index, int32_t rank,
-                                       const int64_t *expected)
-{
-    if (!onnxd_op_has_input(infer->node, index))
-        return NULL;
-    const onnxd_shape *shape = &infer->inputs[index].shape;
-    if (shape->rank == ONNXD_RANK_UNKNOWN)
-        return NULL;
-    if (shape->rank != rank)
-        return onnxd_op_error(infer->node,
-                              "input %" PRIu32 " has rank %" PRId32 ", but %" PRId32 " is needed",
-                              index, shape->rank, rank);
-    for (int32_t i = 0; i < rank; i++)
-        if (onnxd_dim_is_static(shape->dims[i]) && onnxd_dim_is_static(expected[i]) &&
-            shape->dims[i] != expected[i])
-            return onnxd_op_error(infer->node,
-                                  "dimension %" PRId32 " of input %" PRIu32 " is %" PRId64
-                                  ", but %" PRId64 " is needed",
-                                  i, index, shape->dims[i], expected[i]);
-    return NULL;
-}
-
 onnxd_status *onnxd_contrib_last_dim(const onnxd_infer *infer, uint32_t index, int64_t *out_dim)
 {
     const onnxd_shape *shape = &infer->inputs[index].shape;

@@ -13,10 +13,6 @@
 const onnxd_tensor_view *onnxd_contrib_input(const onnxd_compute *compute, uint32_t index);
 const onnxd_tensor_view *onnxd_contrib_output(const onnxd_compute *compute, uint32_t index);
 
-/* INVALID_ARGUMENT unless input `index` is absent, of unknown rank, or of rank `rank` with the
- * dimensions `expected`, of which only static ones are compared. */
-ONNXD_NODISCARD onnxd_status *onnxd_contrib_check_dims(const onnxd_infer *infer, uint32_t index,
-                                                       int32_t rank, const int64_t *expected);
 /* The last dimension of a shape, unknown where it is not known. Errors: INVALID_ARGUMENT for rank
  * 0, naming input `index`. */
 ONNXD_NODISCARD onnxd_status *onnxd_contrib_last_dim(const onnxd_infer *infer, uint32_t index,

@@ -75,8 +75,7 @@ static onnxd_status *check_parameter(const onnxd_infer *infer, uint32_t index, u
     int64_t dims[] = {params->directions, shape->rank == 3 ? shape->dims[2] : ONNXD_DIM_UNKNOWN};
     if (!onnxd_op_has_input(infer->node, index))
         return onnxd_op_error(infer->node, "input %" PRIu32 " is absent", index);
-    return onnxd_contrib_check_dims(infer, index, infer->inputs[index].shape.rank == 1 ? 1 : 2,
-                                    dims);
+    return onnxd_infer_check_dims(infer, index, infer->inputs[index].shape.rank == 1 ? 1 : 2, dims);
 }
 
 static onnxd_status *infer(onnxd_infer *infer)

@@ -42,15 +42,15 @@ static onnxd_status *check_shapes(const onnxd_infer *context, const int64_t *ids
 {
     const int64_t table[] = {ONNXD_DIM_UNKNOWN, width};
     int64_t batch = dim_of(context, POSITION_IDS, 2, 0) == 1 ? 1 : ids[0];
-    ONNXD_TRY(onnxd_contrib_check_dims(context, WORD_IDS, 2, ids));
-    ONNXD_TRY(onnxd_contrib_check_dims(context, SEGMENT_IDS, 2, ids));
-    ONNXD_TRY(onnxd_contrib_check_dims(context, WORDS, 2, table));
-    ONNXD_TRY(onnxd_contrib_check_dims(context, POSITIONS, 2, table));
-    ONNXD_TRY(onnxd_contrib_check_dims(context, SEGMENTS, 2, table));
-    ONNXD_TRY(onnxd_contrib_check_dims(context, GAMMA, 1, &width));
-    ONNXD_TRY(onnxd_contrib_check_dims(context, BETA, 1, &width));
-    ONNXD_TRY(onnxd_contrib_check_dims(context, MASK, 2, ids));
-    ONNXD_TRY(onnxd_contrib_check_dims(context, POSITION_IDS, 2, (int64_t[]){batch, ids[1]}));
+    ONNXD_TRY(onnxd_infer_check_dims(context, WORD_IDS, 2, ids));
+    ONNXD_TRY(onnxd_infer_check_dims(context, SEGMENT_IDS, 2, ids));
+    ONNXD_TRY(onnxd_infer_check_dims(context, WORDS, 2, table));
+    ONNXD_TRY(onnxd_infer_check_dims(context, POSITIONS, 2, table));
+    ONNXD_TRY(onnxd_infer_check_dims(context, SEGMENTS, 2, table));
+    ONNXD_TRY(onnxd_infer_check_dims(context, GAMMA, 1, &width));
+    ONNXD_TRY(onnxd_infer_check_dims(context, BETA, 1, &width));
+    ONNXD_TRY(onnxd_infer_check_dims(context, MASK, 2, ids));
+    ONNXD_TRY(onnxd_infer_check_dims(context, POSITION_IDS, 2, (int64_t[]){batch, ids[1]}));
     if (onnxd_op_has_input(context->node, SEGMENT_IDS) !=
         onnxd_op_has_input(context->node, SEGMENTS))
         return onnxd_op_error(context->node, "inputs 1 and 4, segment_ids and segment_embedding, "

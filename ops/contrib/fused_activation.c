@@ -119,16 +119,9 @@ onnxd_status *onnxd_fused_parse_conv(const onnxd_node *node, onnxd_fused_activat
     return NULL;
 }
 
-#define T float
-#define NAME(f) f##_float
-#include "ops/contrib/fused_activation_kernel.inc"
-#undef T
-#undef NAME
-#define T double
-#define NAME(f) f##_double
-#include "ops/contrib/fused_activation_kernel.inc"
-#undef T
-#undef NAME
+#define KERNEL_FILE "ops/contrib/fused_activation_kernel.inc"
+#include "ops/for_float_double.inc"
+#undef KERNEL_FILE
 
 void onnxd_fused_activate(const onnxd_fused_activation *activation, const onnxd_tensor_view *view)
 {

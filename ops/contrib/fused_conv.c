@@ -34,7 +34,7 @@ static onnxd_status *infer(onnxd_infer *context)
     const onnxd_shape *shape = &context->outputs[0].shape;
     if (shape->rank == ONNXD_RANK_UNKNOWN)
         return NULL;
-    return onnxd_contrib_check_dims(context, Z, shape->rank, shape->dims);
+    return onnxd_infer_check_dims(context, Z, shape->rank, shape->dims);
 }
 
 static onnxd_status *run(const onnxd_compute *context)

@@ -59,7 +59,7 @@ static onnxd_status *infer(onnxd_infer *context)
         return NULL;
     int64_t width;
     ONNXD_TRY(onnxd_contrib_last_dim(context, 0, &width));
-    return onnxd_contrib_check_dims(context, 1, 1, &width);
+    return onnxd_infer_check_dims(context, 1, 1, &width);
 }
 
 static onnxd_status *run(const onnxd_compute *context, const gelu_kernel *kernels)

@@ -48,11 +48,11 @@ static onnxd_status *check_skip(const onnxd_infer *context, int64_t channels)
         return NULL;
     const onnxd_shape *skip = &context->inputs[SKIP].shape;
     if (skip->rank == 2)
-        return onnxd_contrib_check_dims(context, SKIP, 2, (int64_t[]){dims[0], channels});
+        return onnxd_infer_check_dims(context, SKIP, 2, (int64_t[]){dims[0], channels});
     int32_t spatial = params->channels_last != 0 ? 1 : 2;
     if (skip->rank == 4 && skip->dims[spatial] == 1 && skip->dims[spatial + 1] == 1)
         dims[spatial] = dims[spatial + 1] = 1;
-    return onnxd_contrib_check_dims(context, SKIP, 4, dims);
+    return onnxd_infer_check_dims(context, SKIP, 4, dims);
 }
 
 static onnxd_status *infer(onnxd_infer *context)
@@ -71,9 +71,9 @@ static onnxd_status *infer(onnxd_infer *context)
         return onnxd_op_error(context->node,
                               "%" PRId64 " groups do not divide %" PRId64 " channels",
                               params->groups, channels);
-    ONNXD_TRY(onnxd_contrib_check_dims(context, GAMMA, 1, &channels));
-    ONNXD_TRY(onnxd_contrib_check_dims(context, BETA, 1, &channels));
-    ONNXD_TRY(onnxd_contrib_check_dims(context, BIAS, 1, &channels));
+    ONNXD_TRY(onnxd_infer_check_dims(context, GAMMA, 1, &channels));
+    ONNXD_TRY(onnxd_infer_check_dims(context, BETA, 1, &channels));
+    ONNXD_TRY(onnxd_infer_check_dims(context, BIAS, 1, &channels));
     context->outputs[Y] = context->inputs[X];
     if (onnxd_op_has_output(context->node, SUM))
         context->outputs[SUM] = context->inputs[X];

@@ -142,8 +142,8 @@ static onnxd_status *check_caches(const onnxd_infer *context, const onnxd_gqa_di
         onnxd_op_has_input(context->node, ONNXD_GQA_PAST_VALUE))
         return onnxd_op_error(context->node, "inputs 3 and 4, past_key and past_value, must be "
                                              "given together");
-    ONNXD_TRY(onnxd_contrib_check_dims(context, ONNXD_GQA_PAST_KEY, 4, cache));
-    return onnxd_contrib_check_dims(context, ONNXD_GQA_PAST_VALUE, 4, cache);
+    ONNXD_TRY(onnxd_infer_check_dims(context, ONNXD_GQA_PAST_KEY, 4, cache));
+    return onnxd_infer_check_dims(context, ONNXD_GQA_PAST_VALUE, 4, cache);
 }
 
 static onnxd_status *check_rotary(const onnxd_infer *context, const onnxd_gqa_dims *d)
@@ -158,19 +158,19 @@ static onnxd_status *check_rotary(const onnxd_infer *context, const onnxd_gqa_di
                                                  "and 8, the caches");
         return NULL;
     }
-    ONNXD_TRY(onnxd_contrib_check_dims(context, ONNXD_GQA_COSINES, 2, cache));
+    ONNXD_TRY(onnxd_infer_check_dims(context, ONNXD_GQA_COSINES, 2, cache));
     if (cosines->rank == 2) {
         cache[0] = cosines->dims[0];
         cache[1] = cosines->dims[1];
     }
-    ONNXD_TRY(onnxd_contrib_check_dims(context, ONNXD_GQA_SINES, 2, cache));
+    ONNXD_TRY(onnxd_infer_check_dims(context, ONNXD_GQA_SINES, 2, cache));
     if (onnxd_dim_is_static(cache[1]) && onnxd_dim_is_static(d->size) && cache[1] > d->size / 2)
         return onnxd_op_error(context->node,
                               "input 7 has %" PRId64 " columns, more than half of a head's %" PRId64
                               " elements",
                               cache[1], d->size);
-    return onnxd_contrib_check_dims(context, ONNXD_GQA_POSITIONS, 2,
-                                    (int64_t[]){d->batch, d->length});
+    return onnxd_infer_check_dims(context, ONNXD_GQA_POSITIONS, 2,
+                                  (int64_t[]){d->batch, d->length});
 }
 
 /* The last formal stands for the two last inputs. */
@@ -191,16 +191,16 @@ static onnxd_status *check_others(const onnxd_infer *context, const onnxd_gqa_di
 {
     const onnxd_gqa_params *p = context->params;
     int64_t dims[] = {d->batch, p->heads, d->length, d->total};
-    ONNXD_TRY(onnxd_contrib_check_dims(context, ONNXD_GQA_LAST, 1, &d->batch));
-    ONNXD_TRY(onnxd_contrib_check_dims(context, ONNXD_GQA_VALID, 1, &d->batch));
-    ONNXD_TRY(onnxd_contrib_check_dims(context, ONNXD_GQA_SINKS, 1, &p->heads));
+    ONNXD_TRY(onnxd_infer_check_dims(context, ONNXD_GQA_LAST, 1, &d->batch));
+    ONNXD_TRY(onnxd_infer_check_dims(context, ONNXD_GQA_VALID, 1, &d->batch));
+    ONNXD_TRY(onnxd_infer_check_dims(context, ONNXD_GQA_SINKS, 1, &p->heads));
     if (!onnxd_op_has_input(context->node, ONNXD_GQA_ATTENTION_BIAS))
         return NULL;
     const onnxd_shape *shape = &context->inputs[ONNXD_GQA_ATTENTION_BIAS].shape;
     for (int32_t i = 0; i < 2; i++)
         if (shape->rank == 4 && shape->dims[i] == 1)
             dims[i] = 1;
-    return onnxd_contrib_check_dims(context, ONNXD_GQA_ATTENTION_BIAS, 4, dims);
+    return onnxd_infer_check_dims(context, ONNXD_GQA_ATTENTION_BIAS, 4, dims);
 }
 
 static onnxd_status *check_operands(const onnxd_infer *context, const onnxd_gqa_dims *d)
@@ -216,10 +216,10 @@ static onnxd_status *check_operands(const onnxd_infer *context, const onnxd_gqa_
                               "%" PRId64 " heads of %" PRId64 " elements are too many", p->kv_heads,
                               d->size);
     const int64_t dims[] = {d->batch, d->length, width};
-    ONNXD_TRY(onnxd_contrib_check_dims(context, ONNXD_GQA_Q, 3,
-                                       (int64_t[]){d->batch, d->length, ONNXD_DIM_UNKNOWN}));
-    ONNXD_TRY(onnxd_contrib_check_dims(context, ONNXD_GQA_K, 3, dims));
-    return onnxd_contrib_check_dims(context, ONNXD_GQA_V, 3, dims);
+    ONNXD_TRY(onnxd_infer_check_dims(context, ONNXD_GQA_Q, 3,
+                                     (int64_t[]){d->batch, d->length, ONNXD_DIM_UNKNOWN}));
+    ONNXD_TRY(onnxd_infer_check_dims(context, ONNXD_GQA_K, 3, dims));
+    return onnxd_infer_check_dims(context, ONNXD_GQA_V, 3, dims);
 }
 
 /* Value of total_sequence_length, unknown where inference does not know it. */

@@ -61,8 +61,8 @@ static onnxd_status *check_rows(const onnxd_infer *infer, uint32_t index, int64_
         return NULL;
     int64_t count = rows * length; /* both are below 2^31 */
     if (infer->inputs[index].shape.rank == 1)
-        return onnxd_contrib_check_dims(infer, index, 1, &count);
-    return onnxd_contrib_check_dims(infer, index, 2, (int64_t[]){rows, length});
+        return onnxd_infer_check_dims(infer, index, 1, &count);
+    return onnxd_infer_check_dims(infer, index, 2, (int64_t[]){rows, length});
 }
 
 /* B with an extent of 0 stands for weights of zero. */
@@ -74,7 +74,7 @@ static onnxd_status *check_weights(const onnxd_infer *infer)
     for (int32_t i = 0; b->rank == 3 && i < 3; i++)
         if (b->dims[i] == 0)
             dims[i] = 0;
-    return onnxd_contrib_check_dims(infer, B, 3, dims);
+    return onnxd_infer_check_dims(infer, B, 3, dims);
 }
 
 static onnxd_status *check_groups(const onnxd_infer *infer)
@@ -86,7 +86,7 @@ static onnxd_status *check_groups(const onnxd_infer *infer)
     int64_t padded = p->blocks * p->block;
     if (groups->rank == 1 && groups->dims[0] == padded)
         return NULL;
-    return onnxd_contrib_check_dims(infer, GROUPS, 1, &p->depth);
+    return onnxd_infer_check_dims(infer, GROUPS, 1, &p->depth);
 }
 
 static onnxd_status *infer(onnxd_infer *infer)
@@ -113,7 +113,7 @@ static onnxd_status *infer(onnxd_infer *infer)
     if (zeros != ONNXD_UNDEFINED)
         ONNXD_TRY(check_rows(infer, ZEROS, p->columns, zero_length));
     ONNXD_TRY(check_groups(infer));
-    ONNXD_TRY(onnxd_contrib_check_dims(infer, BIAS, 1, &p->columns));
+    ONNXD_TRY(onnxd_infer_check_dims(infer, BIAS, 1, &p->columns));
     if (a->shape.rank > 0)
         infer->outputs[0].shape.dims[a->shape.rank - 1] = p->columns;
     return NULL;

@@ -105,20 +105,20 @@ static onnxd_status *check_keys(const onnxd_infer *context, const onnxd_mha_dims
     ONNXD_TRY(hidden_of(context, d->size, &hidden));
     ONNXD_TRY(hidden_of(context, d->v_size, &v_hidden));
     if (!has_value)
-        return onnxd_contrib_check_dims(context, ONNXD_MHA_K, 5,
-                                        (int64_t[]){d->batch, d->fresh, params->heads, 2, d->size});
+        return onnxd_infer_check_dims(context, ONNXD_MHA_K, 5,
+                                      (int64_t[]){d->batch, d->fresh, params->heads, 2, d->size});
     if (rank != ONNXD_RANK_UNKNOWN && rank != 3 && rank != 4)
         return bad_rank(context, ONNXD_MHA_K, "are 3 and 4 with a value");
     if (v_rank == 4 || rank == 4) {
-        ONNXD_TRY(onnxd_contrib_check_dims(
-            context, ONNXD_MHA_K, 4, (int64_t[]){d->batch, params->heads, d->fresh, d->size}));
-        return onnxd_contrib_check_dims(context, ONNXD_MHA_V, 4,
-                                        (int64_t[]){d->batch, params->heads, d->fresh, d->v_size});
+        ONNXD_TRY(onnxd_infer_check_dims(context, ONNXD_MHA_K, 4,
+                                         (int64_t[]){d->batch, params->heads, d->fresh, d->size}));
+        return onnxd_infer_check_dims(context, ONNXD_MHA_V, 4,
+                                      (int64_t[]){d->batch, params->heads, d->fresh, d->v_size});
     }
     ONNXD_TRY(
-        onnxd_contrib_check_dims(context, ONNXD_MHA_K, 3, (int64_t[]){d->batch, d->fresh, hidden}));
-    return onnxd_contrib_check_dims(context, ONNXD_MHA_V, 3,
-                                    (int64_t[]){d->batch, d->fresh, v_hidden});
+        onnxd_infer_check_dims(context, ONNXD_MHA_K, 3, (int64_t[]){d->batch, d->fresh, hidden}));
+    return onnxd_infer_check_dims(context, ONNXD_MHA_V, 3,
+                                  (int64_t[]){d->batch, d->fresh, v_hidden});
 }
 
 static onnxd_status *check_operands(const onnxd_infer *context, const onnxd_mha_dims *d)
@@ -129,11 +129,11 @@ static onnxd_status *check_operands(const onnxd_infer *context, const onnxd_mha_
     if (!onnxd_op_has_input(context->node, ONNXD_MHA_K)) {
         if (onnxd_op_has_input(context->node, ONNXD_MHA_V))
             return onnxd_op_error(context->node, "input 2, value, needs input 1, key");
-        return onnxd_contrib_check_dims(
-            context, ONNXD_MHA_Q, 5, (int64_t[]){d->batch, d->queries, params->heads, 3, d->size});
+        return onnxd_infer_check_dims(context, ONNXD_MHA_Q, 5,
+                                      (int64_t[]){d->batch, d->queries, params->heads, 3, d->size});
     }
-    ONNXD_TRY(onnxd_contrib_check_dims(context, ONNXD_MHA_Q, 3,
-                                       (int64_t[]){d->batch, d->queries, hidden}));
+    ONNXD_TRY(
+        onnxd_infer_check_dims(context, ONNXD_MHA_Q, 3, (int64_t[]){d->batch, d->queries, hidden}));
     return check_keys(context, d);
 }
 
@@ -145,10 +145,10 @@ static onnxd_status *check_past(const onnxd_infer *context, const onnxd_mha_dims
         onnxd_op_has_input(node, ONNXD_MHA_PAST_VALUE))
         return onnxd_op_error(node, "inputs 6 and 7, past_key and past_value, must be given "
                                     "together");
-    ONNXD_TRY(onnxd_contrib_check_dims(context, ONNXD_MHA_PAST_KEY, 4,
-                                       (int64_t[]){d->batch, params->heads, d->past, d->size}));
-    return onnxd_contrib_check_dims(context, ONNXD_MHA_PAST_VALUE, 4,
-                                    (int64_t[]){d->batch, params->heads, d->past, d->v_size});
+    ONNXD_TRY(onnxd_infer_check_dims(context, ONNXD_MHA_PAST_KEY, 4,
+                                     (int64_t[]){d->batch, params->heads, d->past, d->size}));
+    return onnxd_infer_check_dims(context, ONNXD_MHA_PAST_VALUE, 4,
+                                  (int64_t[]){d->batch, params->heads, d->past, d->v_size});
 }
 
 /* The bias of the projections, the mask, and the bias of the scores. */
@@ -162,7 +162,7 @@ static onnxd_status *check_others(const onnxd_infer *context, const onnxd_mha_di
     if (onnxd_dim_is_static(hidden) && onnxd_dim_is_static(v_hidden) &&
         (__builtin_mul_overflow(hidden, 2, &sum) || __builtin_add_overflow(sum, v_hidden, &sum)))
         return onnxd_op_error(context->node, "the heads have too many elements together");
-    ONNXD_TRY(onnxd_contrib_check_dims(context, ONNXD_MHA_BIAS, 1, &sum));
+    ONNXD_TRY(onnxd_infer_check_dims(context, ONNXD_MHA_BIAS, 1, &sum));
     if (onnxd_op_has_input(context->node, ONNXD_MHA_MASK)) {
         onnxd_mask_extent extent = {d->batch, d->queries, d->keys, d->fresh};
         ONNXD_TRY(onnxd_mask_check(context->node, ONNXD_MHA_MASK,
@@ -174,7 +174,7 @@ static onnxd_status *check_others(const onnxd_infer *context, const onnxd_mha_di
     for (int32_t i = 0; i < 2; i++)
         if (shape->rank == 4 && shape->dims[i] == 1)
             dims[i] = 1;
-    return onnxd_contrib_check_dims(context, ONNXD_MHA_ATTENTION_BIAS, 4, dims);
+    return onnxd_infer_check_dims(context, ONNXD_MHA_ATTENTION_BIAS, 4, dims);
 }
 
 static void set_output(onnxd_infer *context, uint32_t index, int32_t rank, const int64_t *dims)

@@ -30,10 +30,10 @@ static onnxd_status *infer(onnxd_infer *infer)
     int64_t dims[] = {ONNXD_DIM_UNKNOWN, ONNXD_DIM_UNKNOWN};
     const onnxd_shape *tokens = &infer->inputs[TOKENS].shape;
     infer->outputs[0] = infer->inputs[SCORES];
-    ONNXD_TRY(onnxd_contrib_check_dims(infer, TOKENS, 2, dims));
+    ONNXD_TRY(onnxd_infer_check_dims(infer, TOKENS, 2, dims));
     if (tokens->rank == 2)
         dims[0] = tokens->dims[0];
-    return onnxd_contrib_check_dims(infer, SCORES, 2, dims);
+    return onnxd_infer_check_dims(infer, SCORES, 2, dims);
 }
 
 /* Blocks what followed each earlier occurrence of the last size - 1 tokens. */

@@ -127,7 +127,7 @@ static onnxd_status *check_cache(const onnxd_infer *context, const attention_dim
                               "with a past or present, K and V have one hidden size, but they have "
                               "%" PRId64 " and %" PRId64,
                               d->hidden, d->v_hidden);
-    return onnxd_contrib_check_dims(
+    return onnxd_infer_check_dims(
         context, params->form->past, 5,
         (int64_t[]){2, d->batch, params->heads, ONNXD_DIM_UNKNOWN, head_size});
 }
@@ -144,7 +144,7 @@ static onnxd_status *check_bias(const onnxd_infer *context, const attention_dims
     for (int32_t i = 0; i < 2; i++)
         if (shape->rank == 4 && shape->dims[i] == 1)
             dims[i] = 1;
-    return onnxd_contrib_check_dims(context, index, 4, dims);
+    return onnxd_infer_check_dims(context, index, 4, dims);
 }
 
 static onnxd_status *check_inputs(const onnxd_infer *context, const attention_dims *d)
@@ -155,9 +155,9 @@ static onnxd_status *check_inputs(const onnxd_infer *context, const attention_di
         columns = 2 * d->hidden + d->v_hidden;
         head_size = d->hidden / params->heads;
     }
-    ONNXD_TRY(onnxd_contrib_check_dims(context, X, 3, (int64_t[]){d->batch, d->length, d->width}));
-    ONNXD_TRY(onnxd_contrib_check_dims(context, WEIGHTS, 2, (int64_t[]){d->width, columns}));
-    ONNXD_TRY(onnxd_contrib_check_dims(context, BIAS, 1, &columns));
+    ONNXD_TRY(onnxd_infer_check_dims(context, X, 3, (int64_t[]){d->batch, d->length, d->width}));
+    ONNXD_TRY(onnxd_infer_check_dims(context, WEIGHTS, 2, (int64_t[]){d->width, columns}));
+    ONNXD_TRY(onnxd_infer_check_dims(context, BIAS, 1, &columns));
     ONNXD_TRY(check_cache(context, d, head_size));
     ONNXD_TRY(check_bias(context, d));
     const onnxd_packed_form *form = params->form;

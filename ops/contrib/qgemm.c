@@ -79,8 +79,8 @@ static onnxd_status *infer(onnxd_infer *infer)
     onnxd_shape *output = &infer->outputs[0].shape;
     ONNXD_TRY(check_output_type(infer));
     ONNXD_TRY(onnxd_affine_check(infer, A_SCALE));
-    ONNXD_TRY(onnxd_contrib_check_dims(infer, A, 2, any));
-    ONNXD_TRY(onnxd_contrib_check_dims(infer, B, 2, any));
+    ONNXD_TRY(onnxd_infer_check_dims(infer, A, 2, any));
+    ONNXD_TRY(onnxd_infer_check_dims(infer, B, 2, any));
     *output = onnxd_shape_of_rank(2);
     int64_t a_depth = ONNXD_DIM_UNKNOWN, b_depth = ONNXD_DIM_UNKNOWN;
     if (a->rank == 2) {

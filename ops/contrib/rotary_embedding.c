@@ -77,8 +77,8 @@ static onnxd_status *check_positions(const onnxd_infer *context, int64_t batch, 
 {
     const onnxd_shape *shape = &context->inputs[POSITIONS].shape;
     if (shape->rank == 1)
-        return onnxd_contrib_check_dims(context, POSITIONS, 1, (int64_t[]){1});
-    return onnxd_contrib_check_dims(context, POSITIONS, 2, (int64_t[]){batch, length});
+        return onnxd_infer_check_dims(context, POSITIONS, 1, (int64_t[]){1});
+    return onnxd_infer_check_dims(context, POSITIONS, 2, (int64_t[]){batch, length});
 }
 
 static onnxd_status *infer(onnxd_infer *context)
@@ -94,12 +94,12 @@ static onnxd_status *infer(onnxd_infer *context)
         length = x->dims[x->rank == 3 ? 1 : 2];
     }
     ONNXD_TRY(check_positions(context, batch, length));
-    ONNXD_TRY(onnxd_contrib_check_dims(context, COSINES, 2, cache));
+    ONNXD_TRY(onnxd_infer_check_dims(context, COSINES, 2, cache));
     if (cosines->rank == 2) {
         cache[0] = cosines->dims[0];
         cache[1] = cosines->dims[1];
     }
-    ONNXD_TRY(onnxd_contrib_check_dims(context, SINES, 2, cache));
+    ONNXD_TRY(onnxd_infer_check_dims(context, SINES, 2, cache));
     if (onnxd_dim_is_static(cache[1]) && cache[1] > INT32_MAX)
         return onnxd_op_error(context->node, "input 2 has %" PRId64 " columns, allowed are %d",
                               cache[1], INT32_MAX);

@@ -37,7 +37,7 @@ static onnxd_status *infer_by(onnxd_infer *infer, const positions *at)
         ONNXD_TRY(onnxd_matrix_parameter_check(
             infer->node, at->b_zero, &infer->inputs[at->b_zero].shape, b, ONNXD_PER_COLUMN));
     int64_t columns = b->rank >= 2 ? b->dims[b->rank - 1] : b->rank == 1 ? 1 : ONNXD_DIM_UNKNOWN;
-    return onnxd_contrib_check_dims(infer, at->bias, 1, &columns);
+    return onnxd_infer_check_dims(infer, at->bias, 1, &columns);
 }
 
 static onnxd_status *infer_integer_to_float(onnxd_infer *infer)

@@ -42,7 +42,7 @@ static onnxd_status *infer(onnxd_infer *context)
     int32_t axis = 0;
     if (x->rank != ONNXD_RANK_UNKNOWN) {
         ONNXD_TRY(onnxd_op_axis(context->node, "attribute 'axis'", params->axis, x->rank, &axis));
-        ONNXD_TRY(onnxd_contrib_check_dims(context, SCALE, x->rank - axis, x->dims + axis));
+        ONNXD_TRY(onnxd_infer_check_dims(context, SCALE, x->rank - axis, x->dims + axis));
     }
     context->outputs[Y] = (onnxd_tensor_type){.dtype = context->inputs[SCALE].dtype, .shape = *x};
     if (!onnxd_op_has_output(context->node, INVERSE))

@@ -75,10 +75,10 @@ static onnxd_status *infer(onnxd_infer *context)
     int64_t width;
     ONNXD_TRY(onnxd_contrib_last_dim(context, X, &width));
     ONNXD_TRY(check_skip(context));
-    ONNXD_TRY(onnxd_contrib_check_dims(context, GAMMA, 1, &width));
+    ONNXD_TRY(onnxd_infer_check_dims(context, GAMMA, 1, &width));
     if (params->beta != UINT32_MAX)
-        ONNXD_TRY(onnxd_contrib_check_dims(context, params->beta, 1, &width));
-    ONNXD_TRY(onnxd_contrib_check_dims(context, params->bias, 1, &width));
+        ONNXD_TRY(onnxd_infer_check_dims(context, params->beta, 1, &width));
+    ONNXD_TRY(onnxd_infer_check_dims(context, params->bias, 1, &width));
     context->outputs[Y] = context->inputs[X];
     if (onnxd_op_has_output(context->node, SUM))
         context->outputs[SUM] = context->inputs[X];

@@ -324,20 +324,9 @@ static onnxd_status *extent_of(const onnxd_compute *context, const onnxd_tensor_
     return NULL;
 }
 
-#define T float
-#define DTYPE ONNXD_FLOAT
-#define NAME(f) f##_float
-#include "ops/image/conv_transpose_kernel.inc"
-#undef T
-#undef DTYPE
-#undef NAME
-#define T double
-#define DTYPE ONNXD_DOUBLE
-#define NAME(f) f##_double
-#include "ops/image/conv_transpose_kernel.inc"
-#undef T
-#undef DTYPE
-#undef NAME
+#define KERNEL_FILE "ops/image/conv_transpose_kernel.inc"
+#include "ops/for_float_double.inc"
+#undef KERNEL_FILE
 
 /* The rows of one matrix product; for half types also one widened copy of every tensor. */
 static size_t workspace_bytes(const onnxd_compute *context)

@@ -180,20 +180,9 @@ static corners corners_at(const onnxd_window_geometry *g, const double *position
     return c;
 }
 
-#define T float
-#define DTYPE ONNXD_FLOAT
-#define NAME(f) f##_float
-#include "ops/image/deform_conv_kernel.inc"
-#undef T
-#undef DTYPE
-#undef NAME
-#define T double
-#define DTYPE ONNXD_DOUBLE
-#define NAME(f) f##_double
-#include "ops/image/deform_conv_kernel.inc"
-#undef T
-#undef DTYPE
-#undef NAME
+#define KERNEL_FILE "ops/image/deform_conv_kernel.inc"
+#include "ops/for_float_double.inc"
+#undef KERNEL_FILE
 
 /* The matrix of one group; for half types also one widened copy of every tensor. */
 static size_t workspace_bytes(const onnxd_compute *context)

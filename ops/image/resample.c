@@ -16,16 +16,9 @@ typedef struct taps {
     size_t stride;
 } taps;
 
-#define T float
-#define NAME(f) f##_float
-#include "ops/image/resample_kernel.inc"
-#undef T
-#undef NAME
-#define T double
-#define NAME(f) f##_double
-#include "ops/image/resample_kernel.inc"
-#undef T
-#undef NAME
+#define KERNEL_FILE "ops/image/resample_kernel.inc"
+#include "ops/for_float_double.inc"
+#undef KERNEL_FILE
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 

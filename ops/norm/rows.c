@@ -8,21 +8,9 @@
 /* Sums that do not wait for each other. */
 #define LANES 8
 
-#define T float
-#define T_DTYPE ONNXD_FLOAT
-#define NAME(f) f##_float
-#include "ops/norm/rows_kernel.inc"
-#undef T
-#undef T_DTYPE
-#undef NAME
-
-#define T double
-#define T_DTYPE ONNXD_DOUBLE
-#define NAME(f) f##_double
-#include "ops/norm/rows_kernel.inc"
-#undef T
-#undef T_DTYPE
-#undef NAME
+#define KERNEL_FILE "ops/norm/rows_kernel.inc"
+#include "ops/for_float_double.inc"
+#undef KERNEL_FILE
 
 static bool is_double(const onnxd_norm_rows *n)
 {

@@ -3,14 +3,6 @@
 
 #include "ops/recurrent/recurrent.h"
 
-#define T float
-#define NAME(f) f##_float
-#include "ops/recurrent/activation_kernel.inc"
-#undef T
-#undef NAME
-
-#define T double
-#define NAME(f) f##_double
-#include "ops/recurrent/activation_kernel.inc"
-#undef T
-#undef NAME
+#define KERNEL_FILE "ops/recurrent/activation_kernel.inc"
+#include "ops/for_float_double.inc"
+#undef KERNEL_FILE

@@ -4,21 +4,9 @@
 #include "ops/recurrent/recurrent.h"
 #include "ops/types.h"
 
-#define T float
-#define T_DTYPE ONNXD_FLOAT
-#define NAME(f) f##_float
-#include "ops/recurrent/gru_kernel.inc"
-#undef T
-#undef T_DTYPE
-#undef NAME
-
-#define T double
-#define T_DTYPE ONNXD_DOUBLE
-#define NAME(f) f##_double
-#include "ops/recurrent/gru_kernel.inc"
-#undef T
-#undef T_DTYPE
-#undef NAME
+#define KERNEL_FILE "ops/recurrent/gru_kernel.inc"
+#include "ops/for_float_double.inc"
+#undef KERNEL_FILE
 
 /* The hidden gate's product waits for the reset gate, unless it is linear before the reset. */
 static uint32_t columns(const onnxd_recurrent_params *params)

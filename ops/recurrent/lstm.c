@@ -5,17 +5,9 @@
 #include "ops/recurrent/recurrent.h"
 #include "ops/types.h"
 
-#define T float
-#define NAME(f) f##_float
-#include "ops/recurrent/lstm_kernel.inc"
-#undef T
-#undef NAME
-
-#define T double
-#define NAME(f) f##_double
-#include "ops/recurrent/lstm_kernel.inc"
-#undef T
-#undef NAME
+#define KERNEL_FILE "ops/recurrent/lstm_kernel.inc"
+#include "ops/for_float_double.inc"
+#undef KERNEL_FILE
 
 static uint32_t columns(const onnxd_recurrent_params *params)
 {

@@ -152,28 +152,6 @@ typedef struct extents {
     int64_t steps, batch, width, hidden;
 } extents;
 
-/* Whether input `index` has the dimensions, where both are known. */
-static onnxd_status *check(const onnxd_infer *context, uint32_t index, int32_t rank,
-                           const int64_t *expected)
-{
-    if (!onnxd_op_has_input(context->node, index) ||
-        context->inputs[index].shape.rank == ONNXD_RANK_UNKNOWN)
-        return NULL;
-    const onnxd_shape *found = &context->inputs[index].shape;
-    if (found->rank != rank)
-        return onnxd_op_error(context->node,
-                              "input %" PRIu32 " has rank %" PRId32 ", but %" PRId32 " is needed",
-                              index, found->rank, rank);
-    for (int32_t i = 0; i < rank; i++)
-        if (onnxd_dim_is_static(found->dims[i]) && onnxd_dim_is_static(expected[i]) &&
-            found->dims[i] != expected[i])
-            return onnxd_op_error(context->node,
-                                  "dimension %" PRId32 " of input %" PRIu32 " is %" PRId64
-                                  ", but %" PRId64 " is needed",
-                                  i, index, found->dims[i], expected[i]);
-    return NULL;
-}
-
 static int64_t dim_of(const onnxd_infer *context, uint32_t index, int32_t rank, int32_t axis)
 {
     const onnxd_shape *shape = &context->inputs[index].shape;
@@ -201,16 +179,18 @@ static onnxd_status *check_inputs(const onnxd_infer *context, const onnxd_recurr
     const onnxd_recurrent_params *params = context->params;
     int64_t directions = params->directions, rows = times(e->hidden, cell->gates), state[3];
     state_dims(params, e, state);
-    ONNXD_TRY(check(context, X, 3,
-                    params->is_batch_first ? (int64_t[]){e->batch, e->steps, e->width}
-                                           : (int64_t[]){e->steps, e->batch, e->width}));
-    ONNXD_TRY(check(context, W, 3, (int64_t[]){directions, rows, e->width}));
-    ONNXD_TRY(check(context, R, 3, (int64_t[]){directions, rows, e->hidden}));
-    ONNXD_TRY(check(context, BIAS, 2, (int64_t[]){directions, times(rows, 2)}));
-    ONNXD_TRY(check(context, LENGTHS, 1, (int64_t[]){e->batch}));
-    ONNXD_TRY(check(context, INITIAL_H, 3, state));
-    ONNXD_TRY(check(context, INITIAL_C, 3, state));
-    return check(context, PEEPHOLES, 2, (int64_t[]){directions, times(e->hidden, 3)});
+    ONNXD_TRY(onnxd_infer_check_dims(context, X, 3,
+                                     params->is_batch_first
+                                         ? (int64_t[]){e->batch, e->steps, e->width}
+                                         : (int64_t[]){e->steps, e->batch, e->width}));
+    ONNXD_TRY(onnxd_infer_check_dims(context, W, 3, (int64_t[]){directions, rows, e->width}));
+    ONNXD_TRY(onnxd_infer_check_dims(context, R, 3, (int64_t[]){directions, rows, e->hidden}));
+    ONNXD_TRY(onnxd_infer_check_dims(context, BIAS, 2, (int64_t[]){directions, times(rows, 2)}));
+    ONNXD_TRY(onnxd_infer_check_dims(context, LENGTHS, 1, (int64_t[]){e->batch}));
+    ONNXD_TRY(onnxd_infer_check_dims(context, INITIAL_H, 3, state));
+    ONNXD_TRY(onnxd_infer_check_dims(context, INITIAL_C, 3, state));
+    return onnxd_infer_check_dims(context, PEEPHOLES, 2,
+                                  (int64_t[]){directions, times(e->hidden, 3)});
 }
 
 onnxd_status *onnxd_recurrent_infer(onnxd_infer *context, const onnxd_recurrent_cell *cell)
