@@ -11,6 +11,10 @@ def _has_nan(case):
                and np.isnan(v.astype(np.complex128)).any() for v in case.inputs)
 
 
+def _multiplies_u8_by_s8(case):
+    return {"uint8", "int8"} <= {getattr(v, "dtype", np.dtype(bool)).name for v in case.inputs}
+
+
 def _is_border_cubic(case):
     return case.attributes.get("mode") in ("cubic", "bicubic") and \
         case.attributes.get("padding_mode") == "border"
@@ -22,8 +26,11 @@ ENTRIES = (
                                              "standard's code does")
       for peer in ("ort", "modern ort", "narrowed", "modern narrowed", "widened",
                    "modern widened")),
-    ("ort", "QLinearMatMul", lambda case: {"uint8", "int8"} <= set(case.types),
-     "uint8 by int8 is added in 16 bits where the CPU has no VNNI"),
+    *(("ort", operator, _multiplies_u8_by_s8,
+       "uint8 by int8 is added in 16 bits where the CPU has no VNNI")
+      for operator in ("QLinearMatMul", "QLinearConv", "MatMulInteger", "ConvInteger")),
+    *((peer, "Col2Im", lambda case: any(d != 1 for d in case.attributes.get("dilations", ())),
+       "puts dilated blocks elsewhere than the standard's code") for peer in ("ort", "widened")),
     ("reference", "StringNormalizer", lambda case: not case.attributes.get("is_case_sensitive")
      and case.attributes.get("case_change_action", "NONE") == "NONE",
      "compares with case where the attribute says without"),

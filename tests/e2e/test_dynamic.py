@@ -227,7 +227,9 @@ def test_endless_loop_meets_its_deadline(server):
             "parameters": {"timeout": 300000}}
     status, _, answer = server.request("POST", "/v2/models/endless/infer", json.dumps(body))
     assert status == 504, answer
-    assert "deadline" in json.loads(answer)["error"]
+    # The connection's timer or the loop itself notices first.
+    error = json.loads(answer)["error"]
+    assert "deadline" in error or "timeout" in error
     status, answer = server.infer_json("doubler", {"inputs": [
         {"name": "x", "shape": [1], "datatype": "FP32", "data": [60.0]}]})
     assert (status, answer["outputs"][0]["data"]) == (200, [120.0])

@@ -130,6 +130,32 @@ def bias_split_gelu_check(case, outputs):
     return None if near else "not the formula's result"
 
 
+def bias_add_check(case, outputs):
+    data, bias, skip = (v.astype(np.float64) for v in case.inputs)
+    near = np.allclose(outputs[0].astype(np.float64), data + bias + skip, rtol=2e-3, atol=2e-3)
+    return None if near else f"found {outputs[0]}, expected {data + bias + skip}"
+
+
+@generator("BiasAdd", domain=MS)
+def bias_add(draw):
+    shape = (draw.integer(1, 2), draw.integer(1, 3), draw.choice([320, 640]))
+    return draw.case([plain(draw, draw.type(), shape), plain(draw, draw.type(), shape[-1:]),
+                      plain(draw, draw.type(), shape)], check=bias_add_check)
+
+
+@generator("Tokenizer", domain=MS)
+def tokenizer(draw):
+    words = np.array(["a b  c", "one,two", "", "Hello World", "x--y"], np.object_)
+    texts = draw.rng.choice(words, draw.choice([(3,), (2, 2)]))
+    texts[(0,) * texts.ndim] = "first word"  # with no token at all onnxruntime leaves marks out
+    attributes = {"mark": draw.integer(0, 1), "mincharnum": 1, "pad_value": "#"}
+    if draw.chance():
+        attributes["tokenexp"] = draw.choice(["[a-z]+", "[^ ]+", "[a-zA-Z0-9_]+"])
+    else:
+        attributes["separators"] = draw.choice([[""], [" "], [" ", ","], ["-"]])
+    return draw.case([texts], attributes)
+
+
 @generator("BiasSplitGelu", domain=MS)
 def bias_split_gelu(draw):
     width, dtype = 2 * draw.integer(1, 5), draw.type()

@@ -50,7 +50,8 @@ def quantize(draw):
     if target.startswith("float8"):
         attributes["saturate"] = draw.integer(0, 1)
     return draw.case(inputs, attributes, [target], peers=FALLBACK,
-                     steps=1 if data in ("float16", "bfloat16") else 0)
+                     steps=1 if data in ("float16", "bfloat16")
+                     or (draw.opset >= 23 and data != scale_type) else 0)
 
 
 @generator("DequantizeLinear")
