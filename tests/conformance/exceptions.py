@@ -37,7 +37,7 @@ UNHIT = (
     ("Trilu", lambda row: row.dtype == "string", EMPTY),
     ("Pad", lambda row: row.until == 1, FLOAT_PAD),
     ("StringNormalizer", lambda row: True, LOCALE),
-    ("MelWeightMatrix", lambda row: row.dtype == "bfloat16", MEL),
+    ("MelWeightMatrix", lambda row: row.dtype in ("bfloat16", "float16"), MEL),
     ("FusedGemm", lambda row: "int" in row.dtype, WHOLE),
     ("CastLike", lambda row: row.dtype in RARE, FEW),
     ("Cast", lambda row: row.dtype in RARE, FEW),

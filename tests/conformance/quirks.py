@@ -29,6 +29,9 @@ ENTRIES = (
     *(("ort", operator, _multiplies_u8_by_s8,
        "uint8 by int8 is added in 16 bits where the CPU has no VNNI")
       for operator in ("QLinearMatMul", "QLinearConv", "MatMulInteger", "ConvInteger")),
+    *((peer, "Attention", lambda case: case.domain == "ai.onnx" and case.attributes.get("is_causal")
+       and len(case.inputs) > 4, "counts the past otherwise than the standard's code")
+      for peer in ("ort", "widened", "narrowed")),
     *((peer, "Col2Im", lambda case: any(d != 1 for d in case.attributes.get("dilations", ())),
        "puts dilated blocks elsewhere than the standard's code") for peer in ("ort", "widened")),
     ("reference", "StringNormalizer", lambda case: not case.attributes.get("is_case_sensitive")
