@@ -266,7 +266,7 @@ static onnxd_status *make_text_room(onnxd_stack *stack, size_t more)
         return NULL;
     onnxd_shape shape = {.rank = 1, .dims = {(int64_t)capacity}};
     ONNXD_TRY(stack->env->allocate(stack->env, ONNXD_UINT8, &shape, &texts));
-    if (stack->text_bytes != 0) {
+    if (stack->texts != NULL && stack->text_bytes != 0) {
         memcpy(texts->data, stack->texts->data, stack->text_bytes);
         move_strings(stack, stack->texts->data, texts->data);
     }

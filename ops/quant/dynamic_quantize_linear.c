@@ -11,7 +11,7 @@ enum { Y, SCALE, ZERO_POINT };
 static onnxd_status *infer(onnxd_infer *infer)
 {
     static const onnxd_dtype dtypes[] = {ONNXD_UINT8, ONNXD_FLOAT, ONNXD_UINT8};
-    for (uint32_t i = 0; i < infer->output_count; i++) {
+    for (uint32_t i = 0; i < infer->output_count && i < ONNXD_COUNT(dtypes); i++) {
         if (!onnxd_op_has_output(infer->node, i))
             continue;
         infer->outputs[i].dtype = dtypes[i];

@@ -64,7 +64,7 @@ static int32_t sample(const opj_image_comp_t *component, size_t index)
     if (component->sgnd != 0)
         value += 1 << (component->prec - 1);
     if (component->prec > 8)
-        value >>= component->prec - 8;
+        value = value >> (int)(component->prec - 8);
     else if (component->prec < 8)
         value = (int32_t)((int64_t)value * 255 / ((1 << component->prec) - 1));
     return value < 0 ? 0 : value > 255 ? 255 : value;
