@@ -16,7 +16,8 @@ def _multiplies_u8_by_s8(case):
 
 
 def _is_border_cubic(case):
-    return case.attributes.get("mode") in ("cubic", "bicubic") and \
+    return case.domain == "ai.onnx" and \
+        case.attributes.get("mode") in ("cubic", "bicubic") and \
         case.attributes.get("padding_mode") == "border"
 
 
