@@ -16,7 +16,7 @@
 #include "base/alloc.h"
 #include "tests/base/status_check.h"
 
-/* <top>/outside.txt and <top>/root/..., made for each test, removed after it. */
+/* `top` holds outside.txt beside the directory `root`; made for each test, removed after it. */
 static char top[64];
 static char root[80];
 

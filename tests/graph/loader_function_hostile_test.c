@@ -10,15 +10,41 @@
 
 static const int64_t two[1] = {2};
 
-/* `write` makes functions; the graph is y = f(x). */
+/* A model whose graph is y = f(x), ready for its functions. */
+static void begin_calling_graph(wire *w)
+{
+    function_model_begin(w);
+    function_call(w, "f", "x", "y");
+    function_model_end(w);
+}
+
+/* `write` makes the functions. */
 static void expect_bad(void (*write)(wire *w), const char *text)
 {
     wire w;
-    function_model_begin(&w);
-    function_call(&w, "f", "x", "y");
-    function_model_end(&w);
+    begin_calling_graph(&w);
     write(&w);
     load_bad(&w, ONNXD_INVALID_ARGUMENT, text);
+}
+
+/* The graph is y = f(x); the only function has no nodes. */
+static void expect_bad_formals(const char *name, const char *inputs, const char *outputs,
+                               const char *text)
+{
+    wire w;
+    begin_calling_graph(&w);
+    function_begin(&w, name, inputs, outputs);
+    wire_end(&w);
+    load_bad(&w, ONNXD_INVALID_ARGUMENT, text);
+}
+
+/* The `i`th function of a chain that starts at "f", and the one after it. */
+static void chain_names(int i, char name[16], char next[16])
+{
+    (void)snprintf(name, 16, "f");
+    if (i > 0)
+        (void)snprintf(name, 16, "f%d", i);
+    (void)snprintf(next, 16, "f%d", i + 1);
 }
 
 static void calls_itself(wire *w)
@@ -34,11 +60,9 @@ static void calls_itself(wire *w)
 static void long_chain(wire *w)
 {
     for (int i = 0; i < 40; i++) {
-        char name[8] = "f";
-        char next[8];
-        if (i > 0)
-            (void)snprintf(name, sizeof(name), "f%d", i);
-        (void)snprintf(next, sizeof(next), "f%d", i + 1);
+        char name[16];
+        char next[16];
+        chain_names(i, name, next);
         function_begin(w, name, "a", "b");
         function_inner_call(w, next, "a", "b");
         wire_end(w);
@@ -52,42 +76,6 @@ static void defined_twice(wire *w)
         function_node(w, "Identity", "a", "b");
         wire_end(w);
     }
-}
-
-static void too_few_inputs(wire *w)
-{
-    function_begin(w, "f", "", "b");
-    wire_end(w);
-}
-
-static void too_few_outputs(wire *w)
-{
-    function_begin(w, "f", "a", "");
-    wire_end(w);
-}
-
-static void output_of_nothing(wire *w)
-{
-    function_begin(w, "f", "a", "b");
-    wire_end(w);
-}
-
-static void absent_output(wire *w)
-{
-    function_begin(w, "f", "a,b", "b");
-    wire_end(w);
-}
-
-static void input_twice(wire *w)
-{
-    function_begin(w, "f", "a,a", "a");
-    wire_end(w);
-}
-
-static void nameless_input(wire *w)
-{
-    function_begin(w, "f", "a,,b", "a");
-    wire_end(w);
 }
 
 static void output_of_two(wire *w)
@@ -117,12 +105,6 @@ static void cycle(wire *w)
     function_begin(w, "f", "a", "b");
     function_node(w, "Identity", "c", "b");
     function_node(w, "Identity", "b", "c");
-    wire_end(w);
-}
-
-static void nameless(wire *w)
-{
-    function_begin(w, "", "a", "b");
     wire_end(w);
 }
 
@@ -175,17 +157,17 @@ Test(loader_function_hostile, broken_functions)
     expect_bad(calls_itself, "node #0 (f): node #0 (g): node #0 (f): the function calls itself");
     expect_bad(long_chain, "more than 32 functions that call each other");
     expect_bad(defined_twice, "function 'f': it is defined twice");
-    expect_bad(too_few_inputs, "1 inputs and 1 outputs, the function has 0 and 1");
-    expect_bad(too_few_outputs, "1 inputs and 1 outputs, the function has 1 and 0");
-    expect_bad(output_of_nothing, "output 'b' of the function is produced by nothing");
-    expect_bad(absent_output, "output 'b' of the function is produced by nothing");
-    expect_bad(input_twice, "input 'a' of the function is defined twice");
-    expect_bad(nameless_input, "input of the function has no name");
+    expect_bad_formals("f", "", "b", "1 inputs and 1 outputs, the function has 0 and 1");
+    expect_bad_formals("f", "a", "", "1 inputs and 1 outputs, the function has 1 and 0");
+    expect_bad_formals("f", "a", "b", "output 'b' of the function is produced by nothing");
+    expect_bad_formals("f", "a,b", "b", "output 'b' of the function is produced by nothing");
+    expect_bad_formals("f", "a,a", "a", "input 'a' of the function is defined twice");
+    expect_bad_formals("f", "a,,b", "a", "input of the function has no name");
     expect_bad(output_of_two, "value 'b' of the function is defined twice");
     expect_bad(writes_its_input, "value 'a' of the function is defined twice");
     expect_bad(name_of_the_graph, "node 'n' (Identity): value 'x' is produced by nothing");
     expect_bad(cycle, "is on a cycle");
-    expect_bad(nameless, "function '': it has no name");
+    expect_bad_formals("", "a", "b", "function '': it has no name");
     expect_bad(no_import, "the function does not import its domain 'ai.onnx'");
     expect_bad(imports_twice, "function 'f': domain 'ai.onnx' is imported twice");
     expect_bad(too_many_attributes, "function 'f': 300 attributes, at most 256");
@@ -196,11 +178,9 @@ Test(loader_function_hostile, broken_functions)
 static void write_doubling(wire *w)
 {
     for (int i = 0; i < 28; i++) {
-        char name[8] = "f";
-        char next[8];
-        if (i > 0)
-            (void)snprintf(name, sizeof(name), "f%d", i);
-        (void)snprintf(next, sizeof(next), "f%d", i + 1);
+        char name[16];
+        char next[16];
+        chain_names(i, name, next);
         function_begin(w, name, "a", "b");
         if (i == 27) {
             function_node(w, "Identity", "a", "b");
@@ -218,9 +198,7 @@ static void expect_limit(void (*write)(wire *w), const onnxd_load_limits *limits
     wire w;
     onnxd_graph *graph = NULL;
     uint64_t live = onnxd_alloc_query().live_count;
-    function_model_begin(&w);
-    function_call(&w, "f", "x", "y");
-    function_model_end(&w);
+    begin_calling_graph(&w);
     write(&w);
     expect_error(
         onnxd_graph_load_memory(wire_data(&w), wire_size(&w), NULL, &toy_ops, limits, &graph), code,
@@ -304,11 +282,9 @@ static void write_declaring_once(wire *w)
 static void write_deep(wire *w)
 {
     for (int i = 0; i < 20; i++) {
-        char name[8] = "f";
-        char next[8];
-        if (i > 0)
-            (void)snprintf(name, sizeof(name), "f%d", i);
-        (void)snprintf(next, sizeof(next), "f%d", i + 1);
+        char name[16];
+        char next[16];
+        chain_names(i, name, next);
         function_begin(w, name, "a", "b");
         wire_node_begin_in(w, FUNCTION_NODE, "If", "", "a", "b");
         wire_begin(w, NODE_ATTRIBUTE);

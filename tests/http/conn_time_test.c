@@ -30,6 +30,14 @@ Test(conn, closes_silently_when_nothing_is_sent)
     test_server_stop(server);
 }
 
+/* No request runs out of time before what the connection itself limits. */
+static onnxd_http_server *start_with_long_timeouts(void)
+{
+    onnxd_http_options options = onnxd_http_options_default();
+    options.default_timeout_us = options.max_timeout_us = 1000000000;
+    return test_server_start(&options);
+}
+
 Test(conn, limits_the_time_of_a_head)
 {
     onnxd_http_server *server = test_start_default();
@@ -121,9 +129,7 @@ Test(conn, looks_at_the_rate_of_a_later_body)
 /* The client waits for "100 Continue", which waits for an earlier answer. */
 Test(conn, does_not_hurry_a_client_that_waits_for_us)
 {
-    onnxd_http_options options = onnxd_http_options_default();
-    options.default_timeout_us = options.max_timeout_us = 1000000000;
-    onnxd_http_server *server = test_server_start(&options);
+    onnxd_http_server *server = start_with_long_timeouts();
     test_client client;
     size_t position = 0;
     client_open(&client, server);
@@ -178,9 +184,7 @@ Test(conn, limits_a_send_without_progress)
 
 Test(conn, has_no_limit_while_a_request_runs)
 {
-    onnxd_http_options options = onnxd_http_options_default();
-    options.default_timeout_us = options.max_timeout_us = 1000000000;
-    onnxd_http_server *server = test_server_start(&options);
+    onnxd_http_server *server = start_with_long_timeouts();
     test_client client;
     size_t position = 0;
     client_open(&client, server);
