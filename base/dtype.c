@@ -1,5 +1,6 @@
 #include "base/dtype.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/size_math.h"
@@ -49,6 +50,24 @@ bool onnxd_dtype_bytes(onnxd_dtype dtype, size_t count, size_t *out_bytes)
 const char *onnxd_dtype_name(onnxd_dtype dtype)
 {
     return find_info(dtype)->name;
+}
+
+const char *onnxd_dtype_set_format(onnxd_dtype_set set, char *buffer, size_t capacity)
+{
+    size_t length = 0;
+    buffer[0] = '\0';
+    for (int number = 1; number < (int)ONNXD_DTYPE_COUNT; number++) {
+        if ((set & ((onnxd_dtype_set)1u << number)) == 0)
+            continue;
+        int added = snprintf(buffer + length, capacity - length, "%s%s", length == 0 ? "" : ", ",
+                             onnxd_dtype_name((onnxd_dtype)number));
+        if (added < 0 || length + (size_t)added >= capacity) {
+            buffer[length] = '\0';
+            break;
+        }
+        length += (size_t)added;
+    }
+    return buffer;
 }
 
 const char *onnxd_dtype_protocol_name(onnxd_dtype dtype)

@@ -86,6 +86,9 @@ size_t onnxd_dtype_size(onnxd_dtype dtype);
 ONNXD_NODISCARD bool onnxd_dtype_bytes(onnxd_dtype dtype, size_t count, size_t *out_bytes);
 /* ONNX's name ("float"); "invalid" for a number that is no type. */
 const char *onnxd_dtype_name(onnxd_dtype dtype);
+/* "float, double": the names of a set's types into `buffer`, as many as fit; returns `buffer`. */
+#define ONNXD_DTYPE_SET_TEXT 512 /* room for all */
+const char *onnxd_dtype_set_format(onnxd_dtype_set set, char *buffer, size_t capacity);
 /* The protocol's name ("FP32"), NULL where it has none. */
 const char *onnxd_dtype_protocol_name(onnxd_dtype dtype);
 /* ONNXD_UNDEFINED when unknown; exact, case matters. */

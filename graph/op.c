@@ -132,23 +132,6 @@ onnxd_status *onnxd_op_resolve(const onnxd_op_registry *registry, onnxd_graph *g
     return NULL;
 }
 
-/* "float, double" into `buffer`. */
-static const char *set_text(onnxd_dtype_set set, char *buffer, size_t capacity)
-{
-    size_t length = 0;
-    buffer[0] = '\0';
-    for (int number = 1; number < (int)ONNXD_DTYPE_COUNT; number++) {
-        if ((set & ((onnxd_dtype_set)1u << number)) == 0)
-            continue;
-        int added = snprintf(buffer + length, capacity - length, "%s%s", length == 0 ? "" : ", ",
-                             onnxd_dtype_name((onnxd_dtype)number));
-        if (added < 0 || length + (size_t)added >= capacity)
-            break;
-        length += (size_t)added;
-    }
-    return buffer;
-}
-
 /* "tensor, sequence" into `buffer`. */
 static const char *kinds_text(unsigned kinds, char *buffer, size_t capacity)
 {
@@ -196,11 +179,11 @@ onnxd_status *onnxd_op_check_types(const onnxd_op_def *def, const onnxd_node *no
         if (dtype == ONNXD_UNDEFINED)
             continue;
         if ((formal->types & ((onnxd_dtype_set)1u << dtype)) == 0) {
-            char allowed[512];
+            char allowed[ONNXD_DTYPE_SET_TEXT];
             return onnxd_error(ONNXD_INVALID_ARGUMENT, "%s: input %u has type %s, allowed are %s",
                                onnxd_node_label(NULL, node, label, sizeof(label)), i,
                                onnxd_dtype_name(dtype),
-                               set_text(formal->types, allowed, sizeof(allowed)));
+                               onnxd_dtype_set_format(formal->types, allowed, sizeof(allowed)));
         }
         uint32_t *other = &first[formal->type_variable];
         if (formal->type_variable == 0)

@@ -21,9 +21,12 @@ static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *a
     ONNXD_TRY(onnxd_attribute_require(node, "to"));
     ONNXD_TRY(onnxd_attribute_int(node, "to", INT64_MIN, INT64_MAX, &number));
     p->to = onnxd_dtype_from_onnx(number);
-    if ((TYPES & ((onnxd_dtype_set)1u << p->to)) == 0)
-        return onnxd_op_error(node, "attribute 'to' is %" PRId64 " (%s), which is not allowed",
-                              number, onnxd_dtype_name(p->to));
+    if ((TYPES & ((onnxd_dtype_set)1u << p->to)) == 0) {
+        char allowed[ONNXD_DTYPE_SET_TEXT];
+        return onnxd_op_error(node, "attribute 'to' is %" PRId64 " (%s), allowed are %s", number,
+                              onnxd_dtype_name(p->to),
+                              onnxd_dtype_set_format(TYPES, allowed, sizeof(allowed)));
+    }
     return NULL;
 }
 

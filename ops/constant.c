@@ -104,9 +104,13 @@ static onnxd_status *infer(onnxd_infer *infer)
 {
     const constant_params *p = infer->params;
     onnxd_dtype_set allowed = infer->node->def->outputs[0].types;
-    if ((allowed & ((onnxd_dtype_set)1u << p->type.dtype)) == 0)
-        return onnxd_op_error(infer->node, "type %s is not allowed in opset %" PRId64,
-                              onnxd_dtype_name(p->type.dtype), infer->opset);
+    if ((allowed & ((onnxd_dtype_set)1u << p->type.dtype)) == 0) {
+        char text[ONNXD_DTYPE_SET_TEXT];
+        return onnxd_op_error(infer->node,
+                              "the value has type %s, allowed in opset %" PRId64 " are %s",
+                              onnxd_dtype_name(p->type.dtype), infer->opset,
+                              onnxd_dtype_set_format(allowed, text, sizeof(text)));
+    }
     infer->outputs[0] = p->type;
     return NULL;
 }

@@ -36,11 +36,13 @@ static onnxd_status *infer(onnxd_infer *infer)
     const fill_params *p = infer->params;
     onnxd_tensor_type *output = &infer->outputs[0];
     onnxd_dtype_set allowed = infer->node->def->outputs[0].types;
-    if ((allowed & ((onnxd_dtype_set)1u << p->dtype)) == 0)
+    if ((allowed & ((onnxd_dtype_set)1u << p->dtype)) == 0) {
+        char text[ONNXD_DTYPE_SET_TEXT];
         return onnxd_op_error(infer->node,
-                              "attribute 'value' has type %s, not allowed in opset "
-                              "%" PRId64,
-                              onnxd_dtype_name(p->dtype), infer->opset);
+                              "attribute 'value' has type %s, allowed in opset %" PRId64 " are %s",
+                              onnxd_dtype_name(p->dtype), infer->opset,
+                              onnxd_dtype_set_format(allowed, text, sizeof(text)));
+    }
     output->dtype = p->dtype;
     bool is_known;
     return onnxd_infer_shape_list(infer, 0, 0, &output->shape, &is_known);

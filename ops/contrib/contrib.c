@@ -36,6 +36,8 @@ onnxd_status *onnxd_contrib_check_type(const onnxd_infer *infer, uint32_t index,
     onnxd_dtype dtype = infer->inputs[index].dtype;
     if (dtype == ONNXD_UNDEFINED || (types >> dtype & 1) != 0)
         return NULL;
-    return onnxd_op_error(infer->node, "input %" PRIu32 " has type %s, which is not allowed there",
-                          index, onnxd_dtype_name(dtype));
+    char allowed[ONNXD_DTYPE_SET_TEXT];
+    return onnxd_op_error(infer->node, "input %" PRIu32 " has type %s, allowed are %s", index,
+                          onnxd_dtype_name(dtype),
+                          onnxd_dtype_set_format(types, allowed, sizeof(allowed)));
 }

@@ -57,9 +57,13 @@ static onnxd_status *tensor_list(const onnxd_node *node, const char *name, list 
     ONNXD_TRY(onnxd_attribute_tensor(node, name, &tensor));
     if (tensor == NULL)
         return NULL;
-    if (((LABEL_TYPES_4 >> tensor->dtype) & 1) == 0 || tensor->shape.rank > 1)
-        return onnxd_op_error(node, "attribute '%s' has type %s and rank %d, which is not allowed",
-                              name, onnxd_dtype_name(tensor->dtype), (int)tensor->shape.rank);
+    if (((LABEL_TYPES_4 >> tensor->dtype) & 1) == 0 || tensor->shape.rank > 1) {
+        char allowed[ONNXD_DTYPE_SET_TEXT];
+        return onnxd_op_error(
+            node, "attribute '%s' has type %s and rank %d, allowed are rank 0 or 1 and %s", name,
+            onnxd_dtype_name(tensor->dtype), (int)tensor->shape.rank,
+            onnxd_dtype_set_format(LABEL_TYPES_4, allowed, sizeof(allowed)));
+    }
     *out = (list){tensor->dtype, tensor->data, tensor->count};
     return NULL;
 }

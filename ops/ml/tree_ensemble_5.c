@@ -47,9 +47,12 @@ static onnxd_status *read_tensor(const onnxd_node *node, const char *name, onnxd
 {
     ONNXD_TRY(onnxd_attribute_require(node, name));
     ONNXD_TRY(onnxd_attribute_tensor(node, name, out_tensor));
-    if (((types >> (*out_tensor)->dtype) & 1) == 0)
-        return onnxd_op_error(node, "attribute '%s' has type %s, which is not allowed", name,
-                              onnxd_dtype_name((*out_tensor)->dtype));
+    if (((types >> (*out_tensor)->dtype) & 1) == 0) {
+        char allowed[ONNXD_DTYPE_SET_TEXT];
+        return onnxd_op_error(node, "attribute '%s' has type %s, allowed are %s", name,
+                              onnxd_dtype_name((*out_tensor)->dtype),
+                              onnxd_dtype_set_format(types, allowed, sizeof(allowed)));
+    }
     if (count != SIZE_MAX && (*out_tensor)->count != count)
         return onnxd_op_error(node, "attribute '%s' has %zu elements, %zu are needed", name,
                               (*out_tensor)->count, count);

@@ -17,9 +17,12 @@ enum { INPUT, SCALES, ZERO_POINTS };
 static onnxd_status *check_dtype(const onnxd_node *node, const char *name, onnxd_dtype dtype,
                                  onnxd_dtype_set allowed)
 {
-    if (dtype != ONNXD_UNDEFINED && (allowed & ((onnxd_dtype_set)1u << dtype)) == 0)
-        return onnxd_op_error(node, "attribute '%s' is %d (%s), which is not allowed", name,
-                              (int)dtype, onnxd_dtype_name(dtype));
+    if (dtype != ONNXD_UNDEFINED && (allowed & ((onnxd_dtype_set)1u << dtype)) == 0) {
+        char text[ONNXD_DTYPE_SET_TEXT];
+        return onnxd_op_error(node, "attribute '%s' is %d (%s), allowed are %s", name, (int)dtype,
+                              onnxd_dtype_name(dtype),
+                              onnxd_dtype_set_format(allowed, text, sizeof(text)));
+    }
     return NULL;
 }
 

@@ -23,6 +23,21 @@ Test(dtype, table)
     cr_assert_null(onnxd_dtype_protocol_name((onnxd_dtype)99));
 }
 
+Test(dtype, sets)
+{
+    char text[ONNXD_DTYPE_SET_TEXT], narrow[10];
+    cr_assert_str_eq(onnxd_dtype_set_format(0, text, sizeof(text)), "");
+    cr_assert_str_eq(
+        onnxd_dtype_set_format(ONNXD_SET(INT8) | ONNXD_SET(DOUBLE), text, sizeof(text)),
+        "int8, double");
+    /* What does not fit whole is left out. */
+    cr_assert_str_eq(
+        onnxd_dtype_set_format(ONNXD_SET(INT8) | ONNXD_SET(DOUBLE), narrow, sizeof(narrow)),
+        "int8");
+    onnxd_dtype_set_format(UINT32_MAX, text, sizeof(text));
+    cr_assert_not_null(strstr(text, onnxd_dtype_name((onnxd_dtype)(ONNXD_DTYPE_COUNT - 1))));
+}
+
 Test(dtype, names_go_there_and_back)
 {
     for (int number = 0; number < ONNXD_DTYPE_COUNT; number++) {
