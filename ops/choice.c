@@ -27,5 +27,6 @@ onnxd_status *onnxd_op_choice(const onnxd_node *node, const char *name, const ch
     for (size_t i = 0; i < count && used < sizeof(list); i++)
         used += (size_t)snprintf(list + used, sizeof(list) - used, "%s'%s'", i == 0 ? "" : ", ",
                                  choices[i]);
-    return onnxd_op_error(node, "attribute '%s' must be one of %s", name, list);
+    return onnxd_op_error(node, "attribute '%s' is '%.64s', must be one of %s", name, text.data,
+                          list);
 }

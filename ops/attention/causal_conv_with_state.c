@@ -6,6 +6,7 @@
 
 #include "base/size_math.h"
 #include "graph/attributes.h"
+#include "ops/choice.h"
 #include "ops/ops.h"
 #include "ops/real.h"
 #include "ops/support.h"
@@ -22,13 +23,12 @@ static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *a
     (void)opset, (void)arena;
     static const char *const names[] = {"activation", NULL};
     causal_params *params = out;
-    onnxd_text activation = {"none", strlen("none")};
+    static const char *const activations[] = {"none", "silu", "swish"};
+    size_t activation = 0;
     ONNXD_TRY(onnxd_attributes_allow(node, names));
-    ONNXD_TRY(onnxd_attribute_string(node, "activation", &activation));
-    params->is_swish =
-        strcmp(activation.data, "silu") == 0 || strcmp(activation.data, "swish") == 0;
-    if (!params->is_swish && strcmp(activation.data, "none") != 0)
-        return onnxd_op_error(node, "attribute 'activation' must be 'none', 'silu' or 'swish'");
+    ONNXD_TRY(
+        onnxd_op_choice(node, "activation", activations, ONNXD_COUNT(activations), &activation));
+    params->is_swish = activation != 0;
     return NULL;
 }
 

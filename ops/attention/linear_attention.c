@@ -5,6 +5,7 @@
 
 #include "base/size_math.h"
 #include "graph/attributes.h"
+#include "ops/choice.h"
 #include "ops/ops.h"
 #include "ops/real.h"
 #include "ops/support.h"
@@ -20,23 +21,14 @@ typedef struct linear_params {
 
 static onnxd_status *parse_rule(const onnxd_node *node, linear_params *params)
 {
-    static const struct {
-        const char *name;
-        bool decays, corrects;
-    } rules[] = {{"linear", false, false},
-                 {"gated", true, false},
-                 {"delta", false, true},
-                 {"gated_delta", true, true}};
-    onnxd_text rule = {"gated_delta", strlen("gated_delta")};
-    ONNXD_TRY(onnxd_attribute_string(node, "update_rule", &rule));
-    for (size_t i = 0; i < ONNXD_COUNT(rules); i++)
-        if (strcmp(rule.data, rules[i].name) == 0) {
-            params->decays = rules[i].decays;
-            params->corrects = rules[i].corrects;
-            return NULL;
-        }
-    return onnxd_op_error(node, "attribute 'update_rule' must be 'linear', 'gated', 'delta' or "
-                                "'gated_delta'");
+    enum { LINEAR, GATED, DELTA, GATED_DELTA };
+    static const char *const rules[] = {
+        [LINEAR] = "linear", [GATED] = "gated", [DELTA] = "delta", [GATED_DELTA] = "gated_delta"};
+    size_t rule = GATED_DELTA;
+    ONNXD_TRY(onnxd_op_choice(node, "update_rule", rules, ONNXD_COUNT(rules), &rule));
+    params->decays = rule == GATED || rule == GATED_DELTA;
+    params->corrects = rule == DELTA || rule == GATED_DELTA;
+    return NULL;
 }
 
 static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *arena, void *out)

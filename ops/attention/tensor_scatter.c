@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "graph/attributes.h"
+#include "ops/choice.h"
 #include "ops/move.h"
 #include "ops/ops.h"
 #include "ops/support.h"
@@ -20,15 +21,14 @@ static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *a
     (void)opset, (void)arena;
     static const char *const names[] = {"axis", "mode", NULL};
     scatter_params *params = out;
-    onnxd_text mode = {"linear", strlen("linear")};
+    static const char *const modes[] = {"linear", "circular"};
+    size_t mode = 0;
     params->axis = -2;
     ONNXD_TRY(onnxd_attributes_allow(node, names));
     ONNXD_TRY(
         onnxd_attribute_int(node, "axis", -ONNXD_MAX_RANK, ONNXD_MAX_RANK - 1, &params->axis));
-    ONNXD_TRY(onnxd_attribute_string(node, "mode", &mode));
-    params->is_circular = strcmp(mode.data, "circular") == 0;
-    if (!params->is_circular && strcmp(mode.data, "linear") != 0)
-        return onnxd_op_error(node, "attribute 'mode' must be 'linear' or 'circular'");
+    ONNXD_TRY(onnxd_op_choice(node, "mode", modes, ONNXD_COUNT(modes), &mode));
+    params->is_circular = mode != 0;
     return NULL;
 }
 

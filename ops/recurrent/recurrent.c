@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "graph/attributes.h"
+#include "ops/choice.h"
 #include "ops/support.h"
 
 /* ---- attributes ------------------------------------------------------------------------------ */
@@ -93,10 +94,9 @@ static onnxd_status *parse_activations(const onnxd_node *node, const onnxd_recur
         const function *f = find_function(&names->value.strings[i]);
         if (f == NULL)
             return onnxd_op_error(node,
-                                  "element %zu of attribute 'activations' is '%.*s', which is no "
+                                  "element %zu of attribute 'activations' is '%.64s', which is no "
                                   "activation function",
-                                  i, (int)(names->value.strings[i].size & 63),
-                                  names->value.strings[i].data);
+                                  i, names->value.strings[i].data);
         to->kind = f->kind;
         to->alpha = next_value(alphas, &alpha_at, f->has_alpha, f->alpha);
         to->beta = next_value(betas, &beta_at, f->has_beta, f->beta);
@@ -104,21 +104,16 @@ static onnxd_status *parse_activations(const onnxd_node *node, const onnxd_recur
     return NULL;
 }
 
-static bool text_is(const onnxd_text *text, const char *word)
-{
-    return text->size == strlen(word) && memcmp(text->data, word, text->size) == 0;
-}
-
 static onnxd_status *parse_direction(const onnxd_node *node, onnxd_recurrent_params *params)
 {
-    onnxd_text direction = {"forward", strlen("forward")};
-    ONNXD_TRY(onnxd_attribute_string(node, "direction", &direction));
-    params->directions = text_is(&direction, "bidirectional") ? 2 : 1;
-    params->is_reverse = text_is(&direction, "reverse");
-    if (params->directions == 2 || params->is_reverse || text_is(&direction, "forward"))
-        return NULL;
-    return onnxd_op_error(node, "attribute 'direction' must be 'forward', 'reverse' or "
-                                "'bidirectional'");
+    enum { FORWARD, REVERSE, BIDIRECTIONAL };
+    static const char *const directions[] = {
+        [FORWARD] = "forward", [REVERSE] = "reverse", [BIDIRECTIONAL] = "bidirectional"};
+    size_t direction = FORWARD;
+    ONNXD_TRY(onnxd_op_choice(node, "direction", directions, ONNXD_COUNT(directions), &direction));
+    params->directions = direction == BIDIRECTIONAL ? 2 : 1;
+    params->is_reverse = direction == REVERSE;
+    return NULL;
 }
 
 onnxd_status *onnxd_recurrent_parse(const onnxd_node *node, const onnxd_recurrent_cell *cell,

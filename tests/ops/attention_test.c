@@ -58,14 +58,18 @@ Test(attention, refusals)
         {"TensorScatter", 24, "axis=0", "float[2,3]; float[2,3]", "error: names axis 0"},
         {"TensorScatter", 24, "axis=1", "float[2,3]; float[2,4]", "error: at most 3"},
         {"TensorScatter", 24, "axis=1 mode='random'", "float[2,3]; float[2,3]",
-         "error: must be 'linear' or 'circular'"},
+         "error: attribute 'mode' is 'random', must be one of 'linear', 'circular'"},
         {"LinearAttention:2", 27, "q_num_heads=2 kv_num_heads=2 update_rule='gated'",
          "float[1,1,4]; float[1,1,4]; float[1,1,4]", "error: needs input 4"},
         {"LinearAttention:2", 27, "q_num_heads=3 kv_num_heads=2",
          "float[1,1,4]; float[1,1,4]; float[1,1,4]", "error: cannot share 2"},
         {"CausalConvWithState:2", 27, "", "float[1,2,3]; float[2,1,0]", "error: is 0"},
         {"CausalConvWithState:2", 27, "activation='tanh'", "float[1,2,3]; float[2,1,2]",
-         "error: 'activation'"},
+         "error: 'activation' is 'tanh', must be one of 'none', 'silu', 'swish'"},
+        {"LinearAttention:2", 27, "q_num_heads=1 kv_num_heads=1 update_rule='gate'",
+         "float[1,1,4]; float[1,1,4]; float[1,1,4]",
+         "error: 'update_rule' is 'gate', must be one of 'linear', 'gated', 'delta', "
+         "'gated_delta'"},
     };
     EXPECT_INFERRED(calls);
 }

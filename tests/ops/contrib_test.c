@@ -197,7 +197,7 @@ Test(contrib, fused_products)
         {MS "FusedGemm", 1, "activation='LeakyRelu'", "float[1,1]{2}; float[1,2]{1,-1}",
          "error: attribute 'activation_alpha'"},
         {MS "FusedGemm", 1, "activation='Swish'", "float[1,1]{2}; float[1,2]{1,-1}",
-         "error: attribute 'activation' must be one of"},
+         "error: attribute 'activation' is 'Swish', must be one of"},
         {MS "FusedConv", 1, "activation='Clip' activation_params=[0.0,5.0]",
          "float[1,1,3]{1,-2,3}; float[1,1,1]{2}; float[1]{1}; float[1,1,3]{0,0,1}",
          "float[1,1,3]{3,0,5}"},

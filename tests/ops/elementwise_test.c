@@ -24,7 +24,7 @@ Test(elementwise, activations_at_the_edges)
         {"Gelu", 20, "", "float[3]{-100,0,100}", "float[3]{-0,0,100}"},
         {"Gelu", 20, "approximate='tanh'", "float[3]{-100,0,100}", "float[3]{-0,0,100}"},
         {"Gelu", 20, "approximate='erf'", "float[1]{1}",
-         "error: attribute 'approximate' must be one of 'none', 'tanh'"},
+         "error: attribute 'approximate' is 'erf', must be one of 'none', 'tanh'"},
         {"Swish", 24, "alpha=0.0", "float[2]{4,-2}", "float[2]{2,-1}"},
         {"SwiGLU", 28, "alpha=0.0", "float[2]{4,-2}; float[2]{3,5}", "float[2]{6,-5}"},
         {"SwiGLU", 28, "", "float[2]{4,-2}; float[1]{3}",
@@ -78,7 +78,7 @@ Test(elementwise, bits)
         {"BitShift", 27, "direction='LEFT'", "int32[1]{1}; int32[1]{1}", "error: int32"},
         {"BitShift", 11, "", "uint8[1]{1}; uint8[1]{1}", "error: attribute 'direction'"},
         {"BitShift", 11, "direction='left'", "uint8[1]{1}; uint8[1]{1}",
-         "error: attribute 'direction' must be one of 'LEFT', 'RIGHT'"},
+         "error: attribute 'direction' is 'left', must be one of 'LEFT', 'RIGHT'"},
     };
     EXPECT_EVALUATED(calls);
 }

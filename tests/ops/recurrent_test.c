@@ -21,9 +21,13 @@ Test(recurrent, refusals)
 {
     static const op_text calls[] = {
         {"RNN", 14, "direction='both'", "float[1,1,1]; float[1,1,1]; float[1,1,1]",
-         "error: 'direction'"},
+         "error: 'direction' is 'both', must be one of 'forward', 'reverse', 'bidirectional'"},
         {"RNN", 14, "activations=['Sine']", "float[1,1,1]; float[1,1,1]; float[1,1,1]",
          "error: 'Sine'"},
+        /* A name of 64 bytes is as good a name as any. */
+        {"RNN", 14,
+         "activations=['0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef']",
+         "float[1,1,1]; float[1,1,1]; float[1,1,1]", "error: is '0123456789abcdef"},
         {"GRU", 14, "activations=['Tanh']", "float[1,1,1]; float[1,3,1]; float[1,3,1]",
          "error: has 1 elements, needed are 2"},
         {"LSTM", 14, "clip=-1.0", "float[1,1,1]; float[1,4,1]; float[1,4,1]", "error: 'clip'"},

@@ -24,7 +24,7 @@ Test(training, likelihoods)
          "float[2,2]{1,2,3,4}; int64[2]{0,-9223372036854775808}",
          "error: element 1 of input 1 is -9223372036854775808"},
         {"NegativeLogLikelihoodLoss", 13, "reduction='max'", "float[1,2]{1,2}; int64[1]{0}",
-         "error: attribute 'reduction' must be one of 'none', 'sum', 'mean'"},
+         "error: attribute 'reduction' is 'max', must be one of 'none', 'sum', 'mean'"},
         {"NegativeLogLikelihoodLoss", 13, "", "bfloat16[1,2]{1,2}; int64[1]{0}",
          "error: input 0 has type bfloat16"},
     };
@@ -96,7 +96,7 @@ Test(training, optimizers)
          "error: input 0 has 2 elements"},
         {DOMAIN "Momentum:2", 1, "alpha=0.5 beta=0.25 mode='fast' norm_coefficient=0.0",
          "float[]{1}; int64[]{0}; float[1]{3}; float[1]{2}; float[1]{0}",
-         "error: attribute 'mode' must be one of 'standard', 'nesterov'"},
+         "error: attribute 'mode' is 'fast', must be one of 'standard', 'nesterov'"},
         {DOMAIN "Momentum:2", 1, "alpha=0.5 mode='standard' norm_coefficient=0.0",
          "float[]{1}; int64[]{0}; float[1]{3}; float[1]{2}; float[1]{0}", "error: 'beta'"},
         {DOMAIN "Gradient", 1, "", "float[]{1}", "error: 'Gradient'"},
