@@ -104,8 +104,8 @@ typedef struct flex {
     size_t batch, heads, group, length, keys, size, value_size;
     onnxd_dtype wide, softmax_dtype; /* calculated in; of scores and weights */
     onnxd_tensor *wides[3];          /* Q, K and V as `wide` */
-    onnxd_tensor *block;             /* [length][keys] of `wide` */
-    onnxd_tensor *result;            /* [length][value_size] of `wide` */
+    onnxd_tensor *block;             /* scores of a block of queries, of `wide` */
+    onnxd_tensor *result;            /* what they become, of `wide` */
     onnxd_datum *scores;             /* then the weights */
 } flex;
 
@@ -140,9 +140,18 @@ static onnxd_status *widen(flex *f, const onnxd_tensor *tensor, onnxd_tensor **o
     return NULL;
 }
 
-static const void *matrix(const flex *f, uint32_t input, size_t index, size_t count)
+/* Queries handled between two questions whether the request still stands. */
+#define QUERY_BLOCK ((size_t)32)
+
+/* `rows` queries of one head from `first` on; heads of all batch entries are counted through. */
+typedef struct query_block {
+    size_t head, first, rows;
+} query_block;
+
+/* Row `row` of an input as a matrix of rows of `width` numbers. */
+static const void *row_of(const flex *f, uint32_t input, size_t row, size_t width)
 {
-    return (const char *)f->wides[input]->data + index * count * onnxd_dtype_size(f->wide);
+    return (const char *)f->wides[input]->data + row * width * onnxd_dtype_size(f->wide);
 }
 
 #define ROW_FUNCTIONS(T)                                                                           \
@@ -166,42 +175,58 @@ static const void *matrix(const flex *f, uint32_t input, size_t index, size_t co
 ROW_FUNCTIONS(float)
 ROW_FUNCTIONS(double)
 
-static void score_head(const flex *f, size_t index)
+static void score(const flex *f, const query_block *q, onnxd_tensor *to)
 {
-    size_t count = f->length * f->keys, shared = index / f->group;
-    onnxd_product product = {f->length, f->size, f->keys, f->size, 1, 1, f->size};
+    size_t count = q->rows * f->keys, row = q->head * f->length + q->first;
+    onnxd_product product = {q->rows, f->size, f->keys, f->size, 1, 1, f->size};
     double scale = f->params->has_scale ? (double)f->params->scale : 1 / sqrt((double)f->size);
-    onnxd_product_run(&product, f->wide, matrix(f, Q, index, f->length * f->size),
-                      matrix(f, K, shared, f->keys * f->size), f->block->data);
+    onnxd_product_run(&product, f->wide, row_of(f, Q, row, f->size),
+                      row_of(f, K, q->head / f->group * f->keys, f->size), f->block->data);
     if (f->wide == ONNXD_DOUBLE)
         scale_double(f->block->data, count, scale);
     else
         scale_float(f->block->data, count, scale);
-    write_wide(f, f->block->data, count, f->scores->tensor, index * count);
+    write_wide(f, f->block->data, count, to, row * f->keys);
 }
 
-/* The scores of one head become weights, in `to`. */
-static void soften_head(const flex *f, size_t index, onnxd_tensor *to)
+/* The scores become weights, in `to`. */
+static void soften(const flex *f, const query_block *q, onnxd_tensor *to)
 {
-    size_t count = f->length * f->keys;
-    read_wide(f, f->scores->tensor, index * count, count, f->block->data);
-    for (size_t i = 0; i < f->length; i++) {
+    size_t count = q->rows * f->keys, row = q->head * f->length + q->first;
+    read_wide(f, f->scores->tensor, row * f->keys, count, f->block->data);
+    for (size_t i = 0; i < q->rows; i++) {
         if (f->wide == ONNXD_DOUBLE)
             soften_double((double *)f->block->data + i * f->keys, f->keys);
         else
             soften_float((float *)f->block->data + i * f->keys, f->keys);
     }
-    write_wide(f, f->block->data, count, to, index * count);
+    write_wide(f, f->block->data, count, to, row * f->keys);
 }
 
-static void combine_head(const flex *f, size_t index, onnxd_tensor *to)
+static void combine(const flex *f, const query_block *q, onnxd_tensor *to)
 {
-    size_t count = f->length * f->keys, results = f->length * f->value_size;
-    read_wide(f, f->scores->tensor, index * count, count, f->block->data);
-    onnxd_product product = {f->length, f->keys, f->value_size, f->keys, 1, f->value_size, 1};
+    size_t row = q->head * f->length + q->first;
+    read_wide(f, f->scores->tensor, row * f->keys, q->rows * f->keys, f->block->data);
+    onnxd_product product = {q->rows, f->keys, f->value_size, f->keys, 1, f->value_size, 1};
     onnxd_product_run(&product, f->wide, f->block->data,
-                      matrix(f, V, index / f->group, f->keys * f->value_size), f->result->data);
-    write_wide(f, f->result->data, results, to, index * results);
+                      row_of(f, V, q->head / f->group * f->keys, f->value_size), f->result->data);
+    write_wide(f, f->result->data, q->rows * f->value_size, to, row * f->value_size);
+}
+
+/* Fills `to`, which has rows for all queries of all heads. */
+static onnxd_status *fill(const flex *f,
+                          void (*step)(const flex *f, const query_block *q, onnxd_tensor *to),
+                          onnxd_tensor *to)
+{
+    const onnxd_run_env *env = f->dynamic->env;
+    for (size_t head = 0; to->count != 0 && head < f->batch * f->heads; head++)
+        for (size_t first = 0; first < f->length; first += QUERY_BLOCK) {
+            size_t rest = f->length - first;
+            const query_block q = {head, first, rest < QUERY_BLOCK ? rest : QUERY_BLOCK};
+            ONNXD_TRY(env->check(env));
+            step(f, &q, to);
+        }
+    return NULL;
 }
 
 /* Puts a tensor in the place of the scores; consumes the reference. */
@@ -239,9 +264,9 @@ static onnxd_status *modify(flex *f, const char *name, const onnxd_graph *graph)
 
 static onnxd_status *prepare(flex *f)
 {
-    onnxd_shape block = onnxd_shape_from(2, (int64_t[]){(int64_t)f->length, (int64_t)f->keys});
-    onnxd_shape result =
-        onnxd_shape_from(2, (int64_t[]){(int64_t)f->length, (int64_t)f->value_size});
+    int64_t rows = (int64_t)(f->length < QUERY_BLOCK ? f->length : QUERY_BLOCK);
+    onnxd_shape block = onnxd_shape_from(2, (int64_t[]){rows, (int64_t)f->keys});
+    onnxd_shape result = onnxd_shape_from(2, (int64_t[]){rows, (int64_t)f->value_size});
     /* Without heads nothing is put there, however large it would be. */
     if (f->batch == 0 || f->heads == 0)
         block.dims[0] = result.dims[0] = 0;
@@ -259,12 +284,14 @@ static onnxd_status *make_weights(flex *f)
     onnxd_tensor *tensor = NULL;
     ONNXD_TRY(allocate(f, f->softmax_dtype, &shape, &tensor));
     ONNXD_TRY(replace_scores(f, tensor));
-    for (size_t i = 0; tensor->count != 0 && i < f->batch * f->heads; i++)
-        score_head(f, i);
+    ONNXD_TRY(fill(f, score, tensor));
     ONNXD_TRY(modify(f, "score_mod", f->params->score_mod));
     ONNXD_TRY(allocate(f, f->softmax_dtype, &shape, &tensor));
-    for (size_t i = 0; tensor->count != 0 && i < f->batch * f->heads; i++)
-        soften_head(f, i, tensor);
+    onnxd_status *status = fill(f, soften, tensor);
+    if (status != NULL) {
+        onnxd_tensor_release(tensor);
+        return status;
+    }
     ONNXD_TRY(replace_scores(f, tensor));
     return modify(f, "prob_mod", f->params->prob_mod);
 }
@@ -275,8 +302,11 @@ static onnxd_status *make_result(flex *f)
     onnxd_tensor *tensor = NULL;
     shape.dims[3] = (int64_t)f->value_size;
     ONNXD_TRY(allocate(f, f->q->dtype, &shape, &tensor));
-    for (size_t i = 0; tensor->count != 0 && i < f->batch * f->heads; i++)
-        combine_head(f, i, tensor);
+    onnxd_status *status = fill(f, combine, tensor);
+    if (status != NULL) {
+        onnxd_tensor_release(tensor);
+        return status;
+    }
     return onnxd_control_datum(tensor, &f->dynamic->outputs[0]);
 }
 

@@ -59,3 +59,27 @@ Test(cancel, in_the_middle_of_many_elements)
         onnxd_datum_release(output);
     }
 }
+
+/* A block of queries after the other, in each of its three passes. */
+Test(cancel, in_the_middle_of_attention)
+{
+    enum { HEADS = 3, LENGTH = 40, BLOCKS = HEADS * 2, PASSES = 3 };
+    static float values[HEADS * LENGTH];
+    static const int64_t dims[] = {1, HEADS, LENGTH, 1};
+    onnxd_graph *graph = control_graph("x");
+    control_node(graph, "ai.onnx.preview/FlexAttention", 1, "x x x", "y", NULL, 0);
+    control_outputs(graph, "y");
+    for (int64_t allowed = 0; allowed <= BLOCKS * PASSES; allowed++) {
+        onnxd_tensor *tensor = control_tensor(ONNXD_FLOAT, 4, dims, values);
+        onnxd_datum *input = NULL, *output = NULL;
+        cr_assert_null(onnxd_datum_of_tensor(tensor, &input));
+        onnxd_tensor_release(tensor);
+        control_limit.checks = allowed;
+        onnxd_status *status = control_run(graph, &input, &output);
+        cr_expect_eq(onnxd_status_code(status),
+                     allowed < BLOCKS * PASSES ? ONNXD_CANCELLED : ONNXD_OK, "after %d",
+                     (int)allowed);
+        onnxd_status_free(status);
+        onnxd_datum_release(output);
+    }
+}

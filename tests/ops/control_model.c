@@ -102,9 +102,14 @@ onnxd_status *control_try_node(onnxd_graph *graph, const char *op_type, int64_t 
     onnxd_value_id input_ids[MAX_NAMES], output_ids[MAX_NAMES];
     onnxd_attribute copies[8];
     onnxd_node_id id;
+    char domain[64] = "";
+    const char *slash = strchr(op_type, '/');
+    cr_assert(slash == NULL || slash - op_type < (ptrdiff_t)sizeof(domain));
+    if (slash != NULL)
+        memcpy(domain, op_type, (size_t)(slash - op_type));
     onnxd_node node = {.name = "n",
-                       .domain = "",
-                       .op_type = op_type,
+                       .domain = domain,
+                       .op_type = slash == NULL ? op_type : slash + 1,
                        .opset = opset,
                        .inputs = input_ids,
                        .outputs = output_ids,

@@ -27,7 +27,8 @@ onnxd_graph *control_graph(const char *inputs);
 void control_constant(onnxd_graph *graph, const char *name, onnxd_tensor *tensor); /* consumes it */
 void control_declare(onnxd_graph *graph, const char *name, onnxd_dtype dtype, int32_t rank,
                      const int64_t *dims);
-/* Attributes are in `attributes`; graphs there become the node's. The node is resolved: errors are
+/* `op_type` has the domain in front where that is not ai.onnx: "ai.onnx.preview/FlexAttention".
+ * Attributes are in `attributes`; graphs there become the node's. The node is resolved: errors are
  * those of that. */
 onnxd_status *control_try_node(onnxd_graph *graph, const char *op_type, int64_t opset,
                                const char *inputs, const char *outputs,
