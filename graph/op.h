@@ -37,7 +37,7 @@ typedef struct onnxd_op_formal {
     uint8_t kinds; /* ONNXD_KIND bits of what it may be; 0: a tensor */
 } onnxd_op_formal;
 
-#define ONNXD_OP_MAX_FORMALS 16
+#define ONNXD_OP_MAX_FORMALS 17
 
 /* Context of an inference call. Everything is borrowed. */
 typedef struct onnxd_infer {

@@ -18,8 +18,8 @@ const onnxd_tensor_view *onnxd_contrib_output(const onnxd_compute *compute, uint
 ONNXD_NODISCARD onnxd_status *onnxd_contrib_last_dim(const onnxd_infer *infer, uint32_t index,
                                                      int64_t *out_dim);
 
-/* An input beyond the formals that a definition has room for: its last formal stands for it, and
- * its own types are checked here. */
+/* An input that shares its formal with the others of a repeated group: its own types are checked
+ * here. */
 ONNXD_NODISCARD onnxd_status *onnxd_contrib_check_type(const onnxd_infer *infer, uint32_t index,
                                                        onnxd_dtype_set types);
 

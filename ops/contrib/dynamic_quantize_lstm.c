@@ -60,21 +60,12 @@ static onnxd_shape transposed(const onnxd_shape *shape)
     return result;
 }
 
-static onnxd_status *check_type(const onnxd_infer *infer, uint32_t index, onnxd_dtype dtype)
-{
-    return onnxd_contrib_check_type(infer, index,
-                                    dtype == ONNXD_UNDEFINED ? ONNXD_CONTRIB_BYTES
-                                                             : (onnxd_dtype_set)1u << dtype);
-}
-
 /* A scale or zero point for each direction, or for each gate of each. */
 static onnxd_status *check_parameter(const onnxd_infer *infer, uint32_t index, uint32_t weights)
 {
     const onnxd_recurrent_params *params = infer->params;
     const onnxd_shape *shape = &infer->inputs[weights].shape;
     int64_t dims[] = {params->directions, shape->rank == 3 ? shape->dims[2] : ONNXD_DIM_UNKNOWN};
-    if (!onnxd_op_has_input(infer->node, index))
-        return onnxd_op_error(infer->node, "input %" PRIu32 " is absent", index);
     return onnxd_infer_check_dims(infer, index, infer->inputs[index].shape.rank == 1 ? 1 : 2, dims);
 }
 
@@ -82,12 +73,6 @@ static onnxd_status *infer(onnxd_infer *infer)
 {
     onnxd_tensor_type inputs[LSTM_INPUTS];
     onnxd_infer inner = *infer;
-    /* The last formal stands for the peepholes and what comes behind them. */
-    ONNXD_TRY(onnxd_contrib_check_type(infer, PEEPHOLES, ONNXD_SET(FLOAT)));
-    ONNXD_TRY(onnxd_contrib_check_type(infer, W_SCALE, ONNXD_SET(FLOAT)));
-    ONNXD_TRY(onnxd_contrib_check_type(infer, R_SCALE, ONNXD_SET(FLOAT)));
-    ONNXD_TRY(check_type(infer, W_ZERO, infer->inputs[W].dtype));
-    ONNXD_TRY(check_type(infer, R_ZERO, infer->inputs[R].dtype));
     for (uint32_t i = 0; i < LSTM_INPUTS; i++)
         inputs[i] = infer->inputs[i];
     inputs[W].shape = transposed(&inputs[W].shape);
@@ -218,7 +203,11 @@ const onnxd_op_def onnxd_op_dynamic_quantize_lstm[] = {
                 {.types = ONNXD_SET(INT32), .is_optional = true},
                 REAL(true),
                 REAL(true),
-                {.types = ONNXD_CONTRIB_BYTES | ONNXD_SET(FLOAT), .is_optional = true}},
+                REAL(true),
+                REAL(false),
+                WEIGHTS,
+                REAL(false),
+                WEIGHTS},
      .outputs = {REAL(true), REAL(true), REAL(true)},
      .params_bytes = sizeof(onnxd_recurrent_params), .parse = parse, .infer = infer,
      .workspace_bytes = workspace_bytes, .compute = compute},

@@ -362,8 +362,8 @@ const onnxd_op_def onnxd_op_contrib_group_query_attention[] = {
                 [ONNXD_GQA_K_SCALE] = OTHER(ONNXD_SET(FLOAT), true),
                 [ONNXD_GQA_V_SCALE] = OTHER(ONNXD_SET(FLOAT), true),
                 [ONNXD_GQA_Q_NORM] = FORMAL(true),
-                /* Stands for query_seqlens too. */
-                [ONNXD_GQA_K_NORM] = OTHER(TYPES | INT32_SET, true)},
+                [ONNXD_GQA_K_NORM] = FORMAL(true),
+                [ONNXD_GQA_VALID] = OTHER(INT32_SET, true)},
      .outputs = {FORMAL(false), FORMAL(true), FORMAL(true), FORMAL(true)},
      .params_bytes = sizeof(onnxd_gqa_params), .parse = onnxd_gqa_parse, .infer = onnxd_gqa_infer,
      .shape_inputs = 1u << ONNXD_GQA_TOTAL, .workspace_bytes = workspace_bytes, .compute = compute},

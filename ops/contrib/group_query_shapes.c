@@ -173,8 +173,7 @@ static onnxd_status *check_rotary(const onnxd_infer *context, const onnxd_gqa_di
                                   (int64_t[]){d->batch, d->length});
 }
 
-/* The last formal stands for the two last inputs. */
-static onnxd_status *check_types(const onnxd_infer *context)
+static onnxd_status *refuse_inputs(const onnxd_infer *context)
 {
     static const uint32_t refused[] = {ONNXD_GQA_K_SCALE, ONNXD_GQA_V_SCALE, ONNXD_GQA_Q_NORM,
                                        ONNXD_GQA_K_NORM};
@@ -184,7 +183,7 @@ static onnxd_status *check_types(const onnxd_infer *context)
                                        "input %" PRIu32 " is given, but %s is not supported",
                                        refused[i],
                                        i < 2 ? "a quantized cache" : "a normalisation of heads");
-    return onnxd_contrib_check_type(context, ONNXD_GQA_VALID, ONNXD_SET(INT32));
+    return NULL;
 }
 
 static onnxd_status *check_others(const onnxd_infer *context, const onnxd_gqa_dims *d)
@@ -273,7 +272,7 @@ onnxd_status *onnxd_gqa_infer(onnxd_infer *context)
                                   : NULL;
     int64_t total, length = q->rank == 3 ? q->dims[1] : ONNXD_DIM_UNKNOWN;
     onnxd_gqa_dims d;
-    ONNXD_TRY(check_types(context));
+    ONNXD_TRY(refuse_inputs(context));
     ONNXD_TRY(read_total(context, length, &total));
     ONNXD_TRY(
         resolve(node, context->params, q, !onnxd_op_has_input(node, ONNXD_GQA_K), past, total, &d));

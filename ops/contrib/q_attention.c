@@ -65,21 +65,9 @@ static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *a
     return onnxd_packed_attention_parse(node, names, &form, params);
 }
 
-static onnxd_status *check_type(const onnxd_infer *infer, uint32_t index, onnxd_dtype dtype,
-                                onnxd_dtype_set otherwise)
-{
-    return onnxd_contrib_check_type(
-        infer, index, dtype == ONNXD_UNDEFINED ? otherwise : (onnxd_dtype_set)1u << dtype);
-}
-
-#define REALS (ONNXD_SET(FLOAT) | ONNXD_SET(FLOAT16))
-
 static onnxd_status *infer(onnxd_infer *infer)
 {
     const onnxd_tensor_type *inputs = infer->inputs;
-    /* The last formal stands for inputs 7 and 8. */
-    ONNXD_TRY(check_type(infer, W_ZERO, inputs[WEIGHTS].dtype, ONNXD_CONTRIB_BYTES));
-    ONNXD_TRY(check_type(infer, PAST, inputs[BIAS].dtype, REALS));
     ONNXD_TRY(onnxd_packed_attention_infer(infer));
     ONNXD_TRY(onnxd_affine_check_input(infer, X_SCALE));
     ONNXD_TRY(onnxd_affine_check_input(infer, X_ZERO));
@@ -97,7 +85,8 @@ static onnxd_status *infer(onnxd_infer *infer)
     }
 #define REAL(optional)                                                                             \
     {                                                                                              \
-        .types = REALS, .type_variable = 3, .is_optional = optional                                \
+        .types = ONNXD_SET(FLOAT) | ONNXD_SET(FLOAT16), .type_variable = 3,                        \
+        .is_optional = optional                                                                    \
     }
 
 const onnxd_op_def onnxd_op_q_attention[] = {
@@ -110,7 +99,8 @@ const onnxd_op_def onnxd_op_q_attention[] = {
                 REAL(false),
                 {.types = ONNXD_SET(INT32), .is_optional = true},
                 BYTES(1, true),
-                {.types = ONNXD_CONTRIB_BYTES | REALS, .is_optional = true}},
+                BYTES(2, true),
+                REAL(true)},
      .outputs = {REAL(false), REAL(true)}, .params_bytes = sizeof(onnxd_packed_attention_params),
      .parse = parse, .infer = infer, .workspace_bytes = onnxd_packed_attention_workspace_bytes,
      .compute = onnxd_packed_attention_compute},

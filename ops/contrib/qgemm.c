@@ -40,9 +40,6 @@ static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *a
 static onnxd_status *check_output_type(onnxd_infer *infer)
 {
     bool has_zero = onnxd_op_has_input(infer->node, Y_ZERO);
-    /* The last formal stands for inputs 7 and 8. */
-    ONNXD_TRY(onnxd_contrib_check_type(infer, Y_SCALE, ONNXD_SET(FLOAT)));
-    ONNXD_TRY(onnxd_contrib_check_type(infer, Y_ZERO, ONNXD_CONTRIB_BYTES));
     if (has_zero != onnxd_op_has_input(infer->node, Y_SCALE))
         return onnxd_op_error(infer->node,
                               "inputs 7 and 8, the scale and zero point of the output, must be "
@@ -215,7 +212,8 @@ const onnxd_op_def onnxd_op_qgemm[] = {
                 SCALE,
                 BYTES(2),
                 {.types = ONNXD_SET(INT32), .is_optional = true},
-                {.types = ONNXD_CONTRIB_BYTES | ONNXD_SET(FLOAT), .is_optional = true}},
+                {.types = ONNXD_SET(FLOAT), .is_optional = true},
+                {.types = ONNXD_CONTRIB_BYTES, .is_optional = true}},
      .outputs = {{.types = ONNXD_CONTRIB_BYTES | ONNXD_SET(FLOAT)}},
      .params_bytes = sizeof(qgemm_params), .parse = parse, .infer = infer,
      .workspace_bytes = workspace_bytes, .compute = compute},

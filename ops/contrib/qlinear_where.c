@@ -12,12 +12,6 @@ static onnxd_status *infer(onnxd_infer *infer)
 {
     const onnxd_tensor_type *inputs = infer->inputs;
     onnxd_shape both;
-    /* The last formal stands for inputs 7 and 8. */
-    ONNXD_TRY(onnxd_contrib_check_type(infer, Z_SCALE, ONNXD_SET(FLOAT)));
-    ONNXD_TRY(onnxd_contrib_check_type(infer, Z_ZERO,
-                                       inputs[X].dtype == ONNXD_UNDEFINED
-                                           ? ONNXD_CONTRIB_BYTES
-                                           : (onnxd_dtype_set)1u << inputs[X].dtype));
     ONNXD_TRY(onnxd_affine_check(infer, X_SCALE));
     ONNXD_TRY(onnxd_affine_check(infer, Y_SCALE));
     ONNXD_TRY(onnxd_affine_check(infer, Z_SCALE));
@@ -72,14 +66,7 @@ static onnxd_status *compute(const onnxd_compute *compute)
 const onnxd_op_def onnxd_op_qlinear_where[] = {
     {ONNXD_CONTRIB_NAME("QLinearWhere"), .min_inputs = 9, .max_inputs = 9, .min_outputs = 1,
      .max_outputs = 1,
-     .inputs = {{.types = ONNXD_SET(BOOL)},
-                BYTES,
-                SCALE,
-                BYTES,
-                BYTES,
-                SCALE,
-                BYTES,
-                {.types = ONNXD_CONTRIB_BYTES | ONNXD_SET(FLOAT)}},
+     .inputs = {{.types = ONNXD_SET(BOOL)}, BYTES, SCALE, BYTES, BYTES, SCALE, BYTES, SCALE, BYTES},
      .outputs = {BYTES}, .infer = infer, .compute = compute},
     {.op_type = NULL},
 };

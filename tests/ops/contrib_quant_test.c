@@ -319,3 +319,36 @@ Test(contrib_quant, open_shapes)
     };
     EXPECT_INFERRED(calls);
 }
+
+/* Inputs far behind have types of their own as well. */
+Test(contrib_quant, types)
+{
+#define FACTORS "uint8[1,1]; float[]; uint8[]; uint8[1,1]; float[]; uint8[]; -; "
+#define SOURCES "bool[1]; uint8[1]; float[]; uint8[]; uint8[1]; float[]; uint8[]; "
+#define PROJECTED "uint8[1,1,1]; int8[1,3]; float[3]; float[]; float[]; -; uint8[]; "
+#define STEPS "float[1,1,1]; int8[1,1,4]; int8[1,1,4]; -; -; -; -; "
+    static const op_text calls[] = {
+        {MS "QGemm", 1, "", FACTORS "uint8[]; uint8[]",
+         "error: input 7 has type uint8, allowed are float"},
+        {MS "QGemm", 1, "", FACTORS "float[]; float[]",
+         "error: input 8 has type float, allowed are uint8, int8"},
+        {MS "QGemm", 1, "", FACTORS "float[]; int8[]", "int8[1,1]"},
+        {MS "QLinearWhere", 1, "", SOURCES "uint8[]; uint8[]",
+         "error: input 7 has type uint8, allowed are float"},
+        {MS "QLinearWhere", 1, "", SOURCES "float[]; int8[]",
+         "error: input 8 has type int8, it must be that of input 1, uint8"},
+        {MS "QAttention", 1, "num_heads=1", PROJECTED "uint8[]",
+         "error: input 7 has type uint8, it must be that of input 1, int8"},
+        {MS "QAttention", 1, "num_heads=1", PROJECTED "int8[]; float16[2,1,1,1,1]",
+         "error: input 8 has type float16, it must be that of input 2, float"},
+        {MS "DynamicQuantizeLSTM", 1, "", STEPS "-; float[1]; uint8[1]; float[1]; int8[1]",
+         "error: input 9 has type uint8, it must be that of input 1, int8"},
+        {MS "DynamicQuantizeLSTM", 1, "", STEPS "int8[1,3]; float[1]; int8[1]; float[1]; int8[1]",
+         "error: input 7 has type int8, allowed are float"},
+        {MS "DynamicQuantizeLSTM", 1, "", STEPS "-; -; int8[1]; float[1]; int8[1]",
+         "error: input 8"},
+        {MS "QLinearConcat", 1, "axis=0", "float[]; uint8[]; uint8[1]; uint8[]; uint8[]",
+         "error: input 3 has type uint8, allowed are float"},
+    };
+    EXPECT_INFERRED(calls);
+}
