@@ -31,7 +31,8 @@ static range visible(const onnxd_attention *a, size_t batch, size_t i)
         first = position - a->left_window;
     if (a->right_window >= 0 && a->right_window < total - position)
         end = position + a->right_window + 1;
-    if (a->is_causal && position + 1 < end)
+    bool is_free = a->leaves_last_free && i + 1 == a->q_length;
+    if (a->is_causal && !is_free && position + 1 < end)
         end = position + 1;
     if (a->key_counts != NULL && a->key_counts[batch] < end)
         end = a->key_counts[batch];

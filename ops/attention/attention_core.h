@@ -10,7 +10,8 @@
  *
  * The keys and values of a head are those of the past, then the new ones. Query i stands at
  * position p = i + offset and sees the keys j of one range: j < key_count, j <= p if causal, and p
- * - left_window <= j <= p + right_window. A query that sees none, also because all of its masks add
+ * - left_window <= j <= p + right_window. A causal attention may leave its last query free, which
+ * then sees j > p as well. A query that sees none, also because all of its masks add
  * -inf, has weights and a result of zero.
  *
  * Half types are calculated in float and rounded when stored; with a double operand everything is
@@ -66,7 +67,7 @@ typedef struct onnxd_attention {
     onnxd_attention_operand past_k, past_v; /* not looked at when past_length is 0 */
     onnxd_attention_mask masks[ONNXD_ATTENTION_MAX_MASKS];
     uint32_t mask_count;
-    bool is_causal;
+    bool is_causal, leaves_last_free;
     int64_t left_window, right_window; /* -1: no bound */
     int64_t offset;                    /* position of query 0, usually past_length */
     const int64_t *offsets;            /* [batch], instead of `offset`; NULL: none */

@@ -98,8 +98,9 @@ static onnxd_attention attention_of(const onnxd_compute *context, const onnxd_mh
                          .kv_length = (size_t)d->fresh,
                          .head_size = (size_t)d->size,
                          .v_head_size = (size_t)d->v_size,
-                         /* A single query sees all keys, as in ONNX Runtime. */
-                         .is_causal = params->is_unidirectional != 0 && d->queries > 1,
+                         /* The last query sees all keys, as in ONNX Runtime. */
+                         .is_causal = params->is_unidirectional != 0,
+                         .leaves_last_free = true,
                          .left_window = -1,
                          .right_window = -1,
                          .offset = d->past,

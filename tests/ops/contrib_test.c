@@ -319,6 +319,11 @@ Test(contrib, multi_head_attention)
          "float[1,1,1]{1}; float[1,0,1]{}; float[1,0,1]{}", "float[1,1,1]{0}"},
         {MS "MultiHeadAttention", 1, "num_heads=2",
          "float[1,1,0]{}; float[1,3,0]{}; float[1,3,2]{1,2,1,2,1,2}", "float[1,1,2]{1,2}"},
+        /* The last query sees what is behind it. */
+        {MS "MultiHeadAttention", 1, "num_heads=1 unidirectional=1",
+         "float[1,2,1]{0,0}; float[1,3,1]{0,0,0}; float[1,3,1]{1,2,6}", "float[1,2,1]{1,3}"},
+        {MS "MultiHeadAttention", 1, "num_heads=1 unidirectional=1",
+         "float[1,1,1]{0}; float[1,3,1]{0,0,0}; float[1,3,1]{1,2,6}", "float[1,1,1]{3}"},
     };
     EXPECT_EVALUATED(calls);
     static const op_text shapes[] = {
