@@ -16,7 +16,7 @@ enum {
     ONNXD_GQA_TOTAL,   /* one number, an upper bound of the keys of all entries */
     ONNXD_GQA_COSINES, /* [positions, half] */
     ONNXD_GQA_SINES,
-    ONNXD_GQA_POSITIONS,      /* [batch, length] */
+    ONNXD_GQA_POSITIONS,      /* [batch, length]; the first prompt begins at the first for all */
     ONNXD_GQA_ATTENTION_BIAS, /* [batch or 1, heads or 1, length, total] */
     ONNXD_GQA_SINKS,          /* [heads] */
     ONNXD_GQA_K_SCALE,

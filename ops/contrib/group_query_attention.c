@@ -208,8 +208,16 @@ static onnxd_status *position_of(const onnxd_compute *context, const onnxd_gqa_d
     const onnxd_tensor_view *positions = onnxd_contrib_input(context, ONNXD_GQA_POSITIONS);
     int64_t limit = context->inputs[ONNXD_GQA_COSINES].shape.dims[0];
     int64_t position = s->before[batch] + (int64_t)row;
-    if (positions != NULL)
+    /* In a first prompt the first number is where all entries begin, and the others are not looked
+     * at, as the operator's description has it. */
+    bool is_first_prompt =
+        d->length == d->total && onnxd_contrib_input(context, ONNXD_GQA_VALID) == NULL;
+    if (positions != NULL && is_first_prompt) {
+        if (!onnxd_i64_add(onnxd_op_int_at(positions, 0), (int64_t)row, &position))
+            position = INT64_MAX;
+    } else if (positions != NULL) {
         position = onnxd_op_int_at(positions, batch * (size_t)d->length + row);
+    }
     if (position < 0 || position >= limit)
         return onnxd_op_error(context->node,
                               "row %zu of entry %zu is at position %" PRId64

@@ -366,6 +366,19 @@ Test(contrib, group_query_attention)
          "float[1,2,3]{1,2,3,4,5,6}; -; -; float[1,1,3,1]{9,9,9}; float[1,1,3,1]{3,9,9}; "
          "int32[1]{1}; int32[1]{3}; -; -; -; -; -; -; -; -; -; int32[1]{1}",
          "float[1,2,1]{3,3}; float[1,1,3,1]{9,2,0}; float[1,1,3,1]{3,3,0}"},
+        /* The first prompt counts on from the first position, later ones have one each. */
+        {MS "GroupQueryAttention:3", 1, "num_heads=1 kv_num_heads=1 do_rotary=1",
+         "float[1,2,6]{0,0,1,2,1,1,0,0,1,2,3,3}; -; -; -; -; int32[1]{1}; int32[1]{2}; "
+         "float[3,1]{1,0,-1}; float[3,1]{0,1,0}; int64[1,2]{1,0}",
+         "float[1,2,2]{1,1,2,2}; float[1,1,2,2]{-2,1,-1,-2}; float[1,1,2,2]{1,1,3,3}"},
+        {MS "GroupQueryAttention:3", 1, "num_heads=1 kv_num_heads=1 do_rotary=1",
+         "float[1,2,6]{0,0,1,2,1,1,0,0,1,2,3,3}; -; -; float[1,1,1,2]{7,7}; float[1,1,1,2]{5,5}; "
+         "int32[1]{2}; int32[1]{3}; float[3,1]{1,0,-1}; float[3,1]{0,1,0}; int64[1,2]{1,0}",
+         "float[1,2,2]{3,3,3,3}; float[1,1,3,2]{7,7,-2,1,1,2}; float[1,1,3,2]{5,5,1,1,3,3}"},
+        {MS "GroupQueryAttention", 1, "num_heads=1 kv_num_heads=1 do_rotary=1",
+         "float[1,2,6]{0,0,1,2,1,1,0,0,1,2,3,3}; -; -; -; -; int32[1]{1}; int32[1]{2}; "
+         "float[3,1]{1,0,-1}; float[3,1]{0,1,0}; int64[1,2]{9223372036854775807,0}",
+         "error: row 0 of entry 0 is at position 9223372036854775807"},
         {MS "GroupQueryAttention", 1, "num_heads=1 kv_num_heads=1",
          "float[1,1,3]{1,2,3}; -; -; -; -; int32[1]{1}; int32[1]{1}",
          "error: element 0 of input 5 is 1, allowed is 0 to 0"},
