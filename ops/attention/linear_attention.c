@@ -303,17 +303,17 @@ static onnxd_status *compute(const onnxd_compute *context)
     linear l = linear_of(context);
     const onnxd_tensor_view *past = &context->inputs[PAST], *present = &context->outputs[1];
     size_t states = l.key_size * l.value_size;
+    if (states == 0) {
+        memset(onnxd_tensor_view_data(&context->outputs[0]), 0,
+               onnxd_tensor_view_bytes(&context->outputs[0]));
+        return NULL;
+    }
     l.state = context->workspace;
     l.key = l.state + states;
     l.query = l.key + l.key_size;
     l.decay = l.query + l.key_size;
     l.value = l.decay + l.key_size;
     l.result = l.value + l.value_size;
-    if (states == 0) {
-        memset(onnxd_tensor_view_data(&context->outputs[0]), 0,
-               onnxd_tensor_view_bytes(&context->outputs[0]));
-        return NULL;
-    }
     for (size_t b = 0; b < l.batch; b++)
         for (size_t head = 0; head < l.kv_heads; head++) {
             size_t at = (b * l.kv_heads + head) * states;

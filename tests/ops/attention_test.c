@@ -74,6 +74,19 @@ Test(attention, refusals)
     EXPECT_INFERRED(calls);
 }
 
+Test(attention, without_elements)
+{
+    static const op_text calls[] = {
+        {"LinearAttention:2", 27, "q_num_heads=1 kv_num_heads=1 update_rule='linear'",
+         "float[1,1,0]{}; float[1,1,0]{}; float[1,1,2]{1,2}",
+         "float[1,1,2]{0,0}; float[1,1,0,2]{}"},
+        {"com.microsoft/Attention:2", 1, "num_heads=1",
+         "float[1,0,1]{}; float[1,3]{1,1,1}; float[3]{0,0,0}; -; float[2,1,1,1,1]{5,7}",
+         "float[1,0,1]{}; float[2,1,1,1,1]{5,7}"},
+    };
+    EXPECT_EVALUATED(calls);
+}
+
 /* Values are such that the weights are halves, thirds or nothing. */
 Test(attention, what_a_query_sees)
 {
