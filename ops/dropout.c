@@ -142,19 +142,12 @@ static void fill_mask(const onnxd_tensor_view *mask)
                onnxd_dtype_size(mask->dtype), &value);
 }
 
-static const onnxd_tensor_view *input_at(const onnxd_compute *compute, uint32_t index)
-{
-    bool is_present =
-        index < compute->input_count && onnxd_tensor_view_is_present(&compute->inputs[index]);
-    return is_present ? &compute->inputs[index] : NULL;
-}
-
 static onnxd_status *compute(const onnxd_compute *compute)
 {
     bool has_mask = compute->output_count > 1 && onnxd_tensor_view_is_present(&compute->outputs[1]);
     double ratio;
-    ONNXD_TRY(
-        find_ratio(compute->node, input_at(compute, RATIO), input_at(compute, TRAINING), &ratio));
+    ONNXD_TRY(find_ratio(compute->node, onnxd_compute_input(compute, RATIO),
+                         onnxd_compute_input(compute, TRAINING), &ratio));
     if (ratio != 0)
         return drop(compute, ratio, has_mask ? onnxd_tensor_view_data(&compute->outputs[1]) : NULL);
     if (has_mask)

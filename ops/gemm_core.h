@@ -17,7 +17,8 @@ typedef struct onnxd_product {
     size_t a_row, a_column, b_row, b_column;
 } onnxd_product;
 
-/* Operands without elements may be NULL. `dtype` is in ONNXD_PRODUCT_TYPES but no half type: those are widened before. */
+/* Operands without elements may be NULL. `dtype` is in ONNXD_PRODUCT_TYPES but no half type: those
+ * are widened before. */
 void onnxd_product_run(const onnxd_product *product, onnxd_dtype dtype, const void *a,
                        const void *b, void *out);
 

@@ -197,6 +197,28 @@ onnxd_status *onnxd_infer_axes(const onnxd_infer *infer, uint32_t index,
     return NULL;
 }
 
+const onnxd_tensor_view *onnxd_compute_input(const onnxd_compute *compute, uint32_t index)
+{
+    if (index >= compute->input_count || !onnxd_tensor_view_is_present(&compute->inputs[index]))
+        return NULL;
+    return &compute->inputs[index];
+}
+
+const onnxd_tensor_view *onnxd_compute_output(const onnxd_compute *compute, uint32_t index)
+{
+    if (index >= compute->output_count || !onnxd_tensor_view_is_present(&compute->outputs[index]))
+        return NULL;
+    return &compute->outputs[index];
+}
+
+bool onnxd_compute_has_work(const onnxd_compute *compute)
+{
+    for (uint32_t i = 0; i < compute->output_count; i++)
+        if (onnxd_tensor_view_count(&compute->outputs[i]) != 0)
+            return true;
+    return false;
+}
+
 onnxd_status *onnxd_compute_axes(const onnxd_compute *compute, uint32_t index,
                                  const onnxd_axes *attribute, onnxd_axes *out_axes)
 {

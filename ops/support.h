@@ -72,6 +72,13 @@ ONNXD_NODISCARD onnxd_status *onnxd_infer_axes(const onnxd_infer *infer, uint32_
 ONNXD_NODISCARD onnxd_status *onnxd_compute_axes(const onnxd_compute *compute, uint32_t index,
                                                  const onnxd_axes *attribute, onnxd_axes *out_axes);
 
+/* An input or output of a computation, NULL where absent. */
+const onnxd_tensor_view *onnxd_compute_input(const onnxd_compute *compute, uint32_t index);
+const onnxd_tensor_view *onnxd_compute_output(const onnxd_compute *compute, uint32_t index);
+/* Whether an output has elements. Without, there is nothing to do, and dimensions of the inputs may
+ * be huge. */
+bool onnxd_compute_has_work(const onnxd_compute *compute);
+
 /* `parse` of operators whose only attribute is opset 1's consumed_inputs, which means nothing. */
 ONNXD_NODISCARD onnxd_status *onnxd_op_parse_consumed(const onnxd_node *node, int64_t opset,
                                                       onnxd_arena *arena, void *params);

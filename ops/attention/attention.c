@@ -275,20 +275,6 @@ static onnxd_status *infer(onnxd_infer *context)
 
 /* ---- kernel ---------------------------------------------------------------------------------- */
 
-static const onnxd_tensor_view *input_at(const onnxd_compute *context, uint32_t index)
-{
-    if (index >= context->input_count || !onnxd_tensor_view_is_present(&context->inputs[index]))
-        return NULL;
-    return &context->inputs[index];
-}
-
-static const onnxd_tensor_view *output_at(const onnxd_compute *context, uint32_t index)
-{
-    if (index >= context->output_count || !onnxd_tensor_view_is_present(&context->outputs[index]))
-        return NULL;
-    return &context->outputs[index];
-}
-
 static onnxd_status *dims_of(const onnxd_compute *context, attention_dims *out)
 {
     const onnxd_shape *shapes[INPUT_COUNT] = {&context->inputs[Q].shape, &context->inputs[K].shape,
@@ -342,8 +328,8 @@ static onnxd_attention_mask mask_of(const onnxd_tensor_view *view)
  * no past, else two. */
 static void set_keys(const onnxd_compute *context, const attention_dims *d, onnxd_attention *a)
 {
-    const onnxd_tensor_view *key = output_at(context, PRESENT_KEY);
-    const onnxd_tensor_view *value = output_at(context, PRESENT_VALUE);
+    const onnxd_tensor_view *key = onnxd_compute_output(context, PRESENT_KEY);
+    const onnxd_tensor_view *value = onnxd_compute_output(context, PRESENT_VALUE);
     bool is_whole = key != NULL && value != NULL;
     a->k = operand_of(is_whole ? key : &context->inputs[K], d->k.heads);
     a->v = operand_of(is_whole ? value : &context->inputs[V], d->k.heads);
@@ -375,10 +361,10 @@ static onnxd_attention attention_of(const onnxd_compute *context, const attentio
                          .qk_mode = (onnxd_attention_qk)params->qk_mode};
     a.q = operand_of(&context->inputs[Q], d->q.heads);
     set_keys(context, d, &a);
-    if (input_at(context, MASK) != NULL)
+    if (onnxd_compute_input(context, MASK) != NULL)
         a.masks[a.mask_count++] = mask_of(&context->inputs[MASK]);
     a.y = result_of(&context->outputs[Y], d->q.heads);
-    if (output_at(context, QK) != NULL)
+    if (onnxd_compute_output(context, QK) != NULL)
         a.qk = result_of(&context->outputs[QK], d->q.heads);
     return a;
 }
@@ -387,12 +373,12 @@ static onnxd_attention attention_of(const onnxd_compute *context, const attentio
 static void store_present(const onnxd_compute *context, const attention_dims *d, uint32_t output,
                           int64_t size)
 {
-    const onnxd_tensor_view *present = output_at(context, output);
+    const onnxd_tensor_view *present = onnxd_compute_output(context, output);
     if (present == NULL || onnxd_tensor_view_count(present) == 0)
         return;
     const onnxd_tensor_view *fresh = &context->inputs[output == PRESENT_KEY ? K : V];
     const onnxd_tensor_view *past =
-        input_at(context, output == PRESENT_KEY ? PAST_KEY : PAST_VALUE);
+        onnxd_compute_input(context, output == PRESENT_KEY ? PAST_KEY : PAST_VALUE);
     onnxd_attention_operand from = operand_of(fresh, d->k.heads);
     size_t element = onnxd_dtype_size(fresh->dtype), row = (size_t)size * element;
     size_t past_bytes = (size_t)d->past_length * row;
@@ -415,7 +401,7 @@ static void store_present(const onnxd_compute *context, const attention_dims *d,
 static onnxd_status *set_key_counts(const onnxd_compute *context, const attention_dims *d,
                                     onnxd_attention *a, int64_t *offsets)
 {
-    const onnxd_tensor_view *view = input_at(context, KEY_COUNTS);
+    const onnxd_tensor_view *view = onnxd_compute_input(context, KEY_COUNTS);
     if (view == NULL)
         return NULL;
     const int64_t *counts = onnxd_tensor_view_data(view);
@@ -435,7 +421,7 @@ static onnxd_status *set_key_counts(const onnxd_compute *context, const attentio
 /* Whether there is a result to make. Without, the other dimensions may be huge. */
 static bool has_work(const onnxd_compute *context)
 {
-    const onnxd_tensor_view *scores = output_at(context, QK);
+    const onnxd_tensor_view *scores = onnxd_compute_output(context, QK);
     return onnxd_tensor_view_count(&context->outputs[Y]) != 0 ||
            (scores != NULL && onnxd_tensor_view_count(scores) != 0);
 }
@@ -443,7 +429,7 @@ static bool has_work(const onnxd_compute *context)
 /* How many offsets of batch entries come before the core's scratch memory. */
 static size_t offset_count(const onnxd_compute *context, const attention_dims *d)
 {
-    return input_at(context, KEY_COUNTS) != NULL ? (size_t)d->q.batch : 0;
+    return onnxd_compute_input(context, KEY_COUNTS) != NULL ? (size_t)d->q.batch : 0;
 }
 
 static size_t workspace_bytes(const onnxd_compute *context)

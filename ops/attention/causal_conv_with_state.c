@@ -54,19 +54,10 @@ static onnxd_status *infer(onnxd_infer *context)
     return NULL;
 }
 
-/* Whether there is a result or a state to make. Without, the other dimensions may be huge. */
-static bool has_work(const onnxd_compute *context)
-{
-    for (uint32_t i = 0; i < context->output_count; i++)
-        if (onnxd_tensor_view_count(&context->outputs[i]) != 0)
-            return true;
-    return false;
-}
-
 /* A channel with its past, its result and its weights. */
 static size_t workspace_bytes(const onnxd_compute *context)
 {
-    if (!has_work(context))
+    if (!onnxd_compute_has_work(context))
         return 0;
     size_t length = (size_t)context->inputs[X].shape.dims[2];
     size_t taps = (size_t)context->inputs[WEIGHT].shape.dims[2], count;
@@ -94,11 +85,11 @@ static onnxd_status *compute(const onnxd_compute *context)
     onnxd_dtype dtype = in[X].dtype;
     size_t channels = (size_t)dims[1], length = (size_t)dims[2];
     size_t taps = (size_t)in[WEIGHT].shape.dims[2], rows = (size_t)dims[0] * channels;
-    if (!has_work(context))
+    if (!onnxd_compute_has_work(context))
         return NULL;
-    bool has_bias = context->input_count > BIAS && onnxd_tensor_view_is_present(&in[BIAS]);
-    bool has_past = context->input_count > PAST && onnxd_tensor_view_is_present(&in[PAST]);
-    bool has_present = context->output_count > 1 && onnxd_tensor_view_is_present(&out[1]);
+    bool has_bias = onnxd_compute_input(context, BIAS) != NULL;
+    bool has_past = onnxd_compute_input(context, PAST) != NULL;
+    bool has_present = onnxd_compute_output(context, 1) != NULL;
     float *padded = context->workspace, *result = padded + taps - 1 + length;
     float *weights = result + length;
     for (size_t row = 0; row < rows; row++) {

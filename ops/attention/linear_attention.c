@@ -179,11 +179,6 @@ typedef struct linear {
     float *key, *query, *decay, *value, *result;
 } linear;
 
-static bool has_input(const onnxd_compute *context, uint32_t index)
-{
-    return index < context->input_count && onnxd_tensor_view_is_present(&context->inputs[index]);
-}
-
 static linear linear_of(const onnxd_compute *context)
 {
     const linear_params *params = context->params;
@@ -205,18 +200,11 @@ static linear linear_of(const onnxd_compute *context)
     return l;
 }
 
-/* Whether there is a result or a state to make. Without, the other dimensions may be huge. */
-static bool has_work(const onnxd_compute *context)
-{
-    return onnxd_tensor_view_count(&context->outputs[0]) != 0 ||
-           onnxd_tensor_view_count(&context->outputs[1]) != 0;
-}
-
 static size_t workspace_bytes(const onnxd_compute *context)
 {
     linear l = linear_of(context);
     size_t state, keys, values, count;
-    if (l.key_size == 0 || l.value_size == 0 || !has_work(context))
+    if (l.key_size == 0 || l.value_size == 0 || !onnxd_compute_has_work(context))
         return 0;
     if (onnxd_size_mul(l.key_size, l.value_size, &state) && onnxd_size_mul(l.key_size, 3, &keys) &&
         onnxd_size_mul(l.value_size, 2, &values) && onnxd_size_add(state, keys, &count) &&
@@ -298,7 +286,7 @@ static void read_token(const linear *l, size_t token, size_t head)
 
 static onnxd_status *compute(const onnxd_compute *context)
 {
-    if (!has_work(context))
+    if (!onnxd_compute_has_work(context))
         return NULL;
     linear l = linear_of(context);
     const onnxd_tensor_view *past = &context->inputs[PAST], *present = &context->outputs[1];
@@ -318,7 +306,7 @@ static onnxd_status *compute(const onnxd_compute *context)
         for (size_t head = 0; head < l.kv_heads; head++) {
             size_t at = (b * l.kv_heads + head) * states;
             memset(l.state, 0, states * sizeof(float));
-            if (has_input(context, PAST))
+            if (onnxd_compute_input(context, PAST) != NULL)
                 onnxd_real_read_float(past->dtype, onnxd_tensor_view_data(past), at, states,
                                       l.state);
             for (size_t token = b * l.length; token < (b + 1) * l.length; token++) {

@@ -159,8 +159,7 @@ static void turn_position(const onnxd_compute *context, const extent *e, size_t 
 static onnxd_status *compute(const onnxd_compute *context)
 {
     const onnxd_tensor_view *inputs = context->inputs;
-    bool has_positions =
-        context->input_count > POSITIONS && onnxd_tensor_view_is_present(&inputs[POSITIONS]);
+    bool has_positions = onnxd_compute_input(context, POSITIONS) != NULL;
     if (onnxd_tensor_view_count(&inputs[X]) == 0)
         return NULL;
     extent e = extent_of(context);

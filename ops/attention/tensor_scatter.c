@@ -89,7 +89,7 @@ static onnxd_status *start_of(const onnxd_compute *context, size_t batch, int64_
 {
     const scatter_params *params = context->params;
     int64_t start = 0;
-    if (context->input_count > INDICES && onnxd_tensor_view_is_present(&context->inputs[INDICES]))
+    if (onnxd_compute_input(context, INDICES) != NULL)
         start = onnxd_op_int_at(&context->inputs[INDICES], batch);
     if (params->is_circular && capacity != 0) {
         start %= capacity;

@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 
-#include "ops/contrib/contrib.h"
 #include "ops/quant/quantized.h"
 #include "ops/support.h"
 
@@ -29,8 +28,8 @@ onnxd_status *onnxd_affine_check(const onnxd_infer *infer, uint32_t scale_index)
 
 onnxd_affine onnxd_affine_of(const onnxd_compute *compute, uint32_t scale_index)
 {
-    const onnxd_tensor_view *scale = onnxd_contrib_input(compute, scale_index);
-    const onnxd_tensor_view *zero = onnxd_contrib_input(compute, scale_index + 1);
+    const onnxd_tensor_view *scale = onnxd_compute_input(compute, scale_index);
+    const onnxd_tensor_view *zero = onnxd_compute_input(compute, scale_index + 1);
     onnxd_affine affine = {.scale = 1};
     if (scale != NULL)
         onnxd_quant_read_floats(scale->dtype, onnxd_tensor_view_data(scale), 0, 1, &affine.scale);

@@ -4,20 +4,6 @@
 
 #include "ops/support.h"
 
-const onnxd_tensor_view *onnxd_contrib_input(const onnxd_compute *compute, uint32_t index)
-{
-    if (index >= compute->input_count || !onnxd_tensor_view_is_present(&compute->inputs[index]))
-        return NULL;
-    return &compute->inputs[index];
-}
-
-const onnxd_tensor_view *onnxd_contrib_output(const onnxd_compute *compute, uint32_t index)
-{
-    if (index >= compute->output_count || !onnxd_tensor_view_is_present(&compute->outputs[index]))
-        return NULL;
-    return &compute->outputs[index];
-}
-
 onnxd_status *onnxd_contrib_last_dim(const onnxd_infer *infer, uint32_t index, int64_t *out_dim)
 {
     const onnxd_shape *shape = &infer->inputs[index].shape;

@@ -9,10 +9,6 @@
 /* The domain has one version. */
 #define ONNXD_CONTRIB_NAME(name) .domain = "com.microsoft", .op_type = name, .since = 1, .until = 1
 
-/* An input or output of a computation, NULL where absent. */
-const onnxd_tensor_view *onnxd_contrib_input(const onnxd_compute *compute, uint32_t index);
-const onnxd_tensor_view *onnxd_contrib_output(const onnxd_compute *compute, uint32_t index);
-
 /* The last dimension of a shape, unknown where it is not known. Errors: INVALID_ARGUMENT for rank
  * 0, naming input `index`. */
 ONNXD_NODISCARD onnxd_status *onnxd_contrib_last_dim(const onnxd_infer *infer, uint32_t index,

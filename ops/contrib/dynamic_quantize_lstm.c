@@ -124,18 +124,10 @@ static void make_inner(const onnxd_compute *compute, inner_lstm *out)
         out->bytes = SIZE_MAX;
 }
 
-static bool has_work(const onnxd_compute *compute)
-{
-    for (uint32_t i = 0; i < compute->output_count; i++)
-        if (onnxd_tensor_view_count(&compute->outputs[i]) != 0)
-            return true;
-    return false;
-}
-
 static size_t workspace_bytes(const onnxd_compute *compute)
 {
     inner_lstm inner;
-    if (!has_work(compute))
+    if (!onnxd_compute_has_work(compute))
         return 0;
     make_inner(compute, &inner);
     return inner.bytes;
@@ -171,7 +163,7 @@ static onnxd_status *compute(const onnxd_compute *compute)
     onnxd_recurrent_cell cell = cell_of_this();
     const float *x = onnxd_tensor_view_data(&compute->inputs[X]);
     inner_lstm inner;
-    if (!has_work(compute))
+    if (!onnxd_compute_has_work(compute))
         return NULL;
     make_inner(compute, &inner);
     float *own_x = onnxd_tensor_view_data(&inner.inputs[X]);

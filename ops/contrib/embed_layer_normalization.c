@@ -141,8 +141,8 @@ static onnxd_status *embed(const onnxd_compute *context, size_t index, size_t co
                            float *term)
 {
     const onnxd_tensor_view *inputs = context->inputs;
-    const onnxd_tensor_view *segments = onnxd_contrib_input(context, SEGMENT_IDS);
-    const onnxd_tensor_view *positions = onnxd_contrib_input(context, POSITION_IDS);
+    const onnxd_tensor_view *segments = onnxd_compute_input(context, SEGMENT_IDS);
+    const onnxd_tensor_view *positions = onnxd_compute_input(context, POSITION_IDS);
     size_t length = (size_t)inputs[WORD_IDS].shape.dims[1], at = index % length;
     int64_t position = (int64_t)at;
     if (positions != NULL) {
@@ -163,8 +163,8 @@ static onnxd_status *embed(const onnxd_compute *context, size_t index, size_t co
 
 static void count_mask(const onnxd_compute *context)
 {
-    const onnxd_tensor_view *mask = onnxd_contrib_input(context, MASK);
-    const onnxd_tensor_view *index = onnxd_contrib_output(context, MASK_INDEX);
+    const onnxd_tensor_view *mask = onnxd_compute_input(context, MASK);
+    const onnxd_tensor_view *index = onnxd_compute_output(context, MASK_INDEX);
     if (index == NULL)
         return;
     const int32_t *bits = mask == NULL ? NULL : onnxd_tensor_view_data(mask);
@@ -179,7 +179,7 @@ static void count_mask(const onnxd_compute *context)
 
 static onnxd_status *compute(const onnxd_compute *context)
 {
-    const onnxd_tensor_view *y = &context->outputs[Y], *sum = onnxd_contrib_output(context, SUM);
+    const onnxd_tensor_view *y = &context->outputs[Y], *sum = onnxd_compute_output(context, SUM);
     const onnxd_tensor_view *gamma = &context->inputs[GAMMA], *beta = &context->inputs[BETA];
     count_mask(context);
     if (onnxd_tensor_view_count(y) == 0)

@@ -40,7 +40,7 @@ static onnxd_status *infer(onnxd_infer *context)
 static onnxd_status *run(const onnxd_compute *context)
 {
     const fused_params *params = context->params;
-    const onnxd_tensor_view *z = onnxd_contrib_input(context, Z), *y = &context->outputs[0];
+    const onnxd_tensor_view *z = onnxd_compute_input(context, Z), *y = &context->outputs[0];
     onnxd_compute conv = *context;
     if (conv.input_count > Z)
         conv.input_count = Z;

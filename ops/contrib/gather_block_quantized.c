@@ -198,7 +198,7 @@ static onnxd_status *prepare(const onnxd_compute *compute, gather_call *call)
     *call = (gather_call){.compute = compute,
                           .data = data,
                           .scales = scales,
-                          .zeros = onnxd_contrib_input(compute, ZEROS),
+                          .zeros = onnxd_compute_input(compute, ZEROS),
                           .bits = data->dtype == ONNXD_UINT8 ? (size_t)p->bits : 8,
                           .zero = data->dtype == ONNXD_UINT8 ? (float)(1u << (p->bits - 1)) : 0};
     ONNXD_TRY(number_shape(compute->node, p, &type, &call->numbers));

@@ -65,7 +65,7 @@ static onnxd_status *infer(onnxd_infer *context)
 static onnxd_status *run(const onnxd_compute *context, const gelu_kernel *kernels)
 {
     const gelu_params *params = context->params;
-    const onnxd_tensor_view *in = &context->inputs[0], *bias = onnxd_contrib_input(context, 1);
+    const onnxd_tensor_view *in = &context->inputs[0], *bias = onnxd_compute_input(context, 1);
     float alpha = params == NULL ? 0 : params->alpha;
     size_t count = onnxd_tensor_view_count(in);
     if (count == 0)

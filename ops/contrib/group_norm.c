@@ -162,8 +162,8 @@ static void add(const float *terms, size_t count, float *values)
 /* What is added to the channels of an image: the bias and a skip connection without positions. */
 static void set_terms(const onnxd_compute *context, const extent *e, size_t image, scratch *s)
 {
-    const onnxd_tensor_view *skip = onnxd_contrib_input(context, SKIP);
-    const onnxd_tensor_view *bias = onnxd_contrib_input(context, BIAS);
+    const onnxd_tensor_view *skip = onnxd_compute_input(context, SKIP);
+    const onnxd_tensor_view *bias = onnxd_compute_input(context, BIAS);
     memset(s->terms, 0, e->channels * sizeof(float));
     if (bias != NULL)
         read(bias, 0, e->channels, s->terms);
@@ -180,8 +180,8 @@ static void set_terms(const onnxd_compute *context, const extent *e, size_t imag
 static void gather(const onnxd_compute *context, const extent *e, size_t at, size_t first,
                    const scratch *s)
 {
-    const onnxd_tensor_view *skip = onnxd_contrib_input(context, SKIP);
-    const onnxd_tensor_view *sum = onnxd_contrib_output(context, SUM);
+    const onnxd_tensor_view *skip = onnxd_compute_input(context, SKIP);
+    const onnxd_tensor_view *sum = onnxd_compute_output(context, SUM);
     bool is_whole = skip != NULL && onnxd_tensor_view_count(skip) != e->images * e->channels;
     float *out = s->before;
     for (size_t r = 0; r < e->runs; r++, at += e->stride, out += e->length) {

@@ -35,13 +35,13 @@ static operands operands_of(const onnxd_compute *context, const onnxd_gqa_dims *
 {
     const onnxd_gqa_params *p = context->params;
     const onnxd_tensor_view *inputs = context->inputs;
-    const onnxd_tensor_view *past = onnxd_contrib_input(context, ONNXD_GQA_PAST_KEY);
+    const onnxd_tensor_view *past = onnxd_compute_input(context, ONNXD_GQA_PAST_KEY);
     onnxd_dtype dtype = inputs[ONNXD_GQA_Q].dtype;
     size_t size = (size_t)d->size, length = (size_t)d->length;
     size_t hidden = (size_t)p->heads * size, kv_hidden = (size_t)p->kv_heads * size;
     const char *q = onnxd_tensor_view_data(&inputs[ONNXD_GQA_Q]);
     operands o = {.q = onnxd_attention_by_row(q, dtype, length, hidden, size)};
-    if (onnxd_contrib_input(context, ONNXD_GQA_K) == NULL) {
+    if (onnxd_compute_input(context, ONNXD_GQA_K) == NULL) {
         size_t width = hidden + 2 * kv_hidden, element = onnxd_dtype_size(dtype);
         o.q = onnxd_attention_by_row(q, dtype, length, width, size);
         o.k = o.v = o.q;
@@ -67,7 +67,7 @@ static onnxd_attention attention_of(const onnxd_compute *context, const onnxd_gq
 {
     const onnxd_gqa_params *p = context->params;
     const onnxd_tensor_view *y = &context->outputs[ONNXD_GQA_Y];
-    const onnxd_tensor_view *qk = onnxd_contrib_output(context, ONNXD_GQA_QK);
+    const onnxd_tensor_view *qk = onnxd_compute_output(context, ONNXD_GQA_QK);
     size_t size = (size_t)d->size, length = (size_t)d->length, heads = (size_t)p->heads;
     onnxd_attention a = {.batch = (size_t)d->batch,
                          .q_heads = heads,
@@ -119,7 +119,7 @@ static void *carve_cache(const onnxd_compute *context, const onnxd_gqa_dims *d, 
                          onnxd_carver *carver)
 {
     const onnxd_gqa_params *p = context->params;
-    const onnxd_tensor_view *present = onnxd_contrib_output(context, output);
+    const onnxd_tensor_view *present = onnxd_compute_output(context, output);
     if (present != NULL)
         return onnxd_tensor_view_data(present);
     return onnxd_carve(carver, count_of(d, d->capacity, p->kv_heads),
@@ -131,7 +131,7 @@ static void carve(const onnxd_compute *context, const onnxd_gqa_dims *d, onnxd_c
 {
     const onnxd_gqa_params *p = context->params;
     size_t batch = (size_t)d->batch;
-    bool has_sinks = p->is_smooth > 0 || onnxd_contrib_input(context, ONNXD_GQA_SINKS) != NULL;
+    bool has_sinks = p->is_smooth > 0 || onnxd_compute_input(context, ONNXD_GQA_SINKS) != NULL;
     bool turns = p->turns != 0;
     out->keys = onnxd_carve(carver, batch, sizeof(int64_t));
     out->before = onnxd_carve(carver, batch, sizeof(int64_t));
@@ -147,20 +147,11 @@ static void carve(const onnxd_compute *context, const onnxd_gqa_dims *d, onnxd_c
     out->core = onnxd_carve(carver, onnxd_attention_workspace_bytes(&a), 1);
 }
 
-static bool has_work(const onnxd_compute *context)
-{
-    for (uint32_t i = 0; i < context->output_count; i++)
-        if (onnxd_contrib_output(context, i) != NULL &&
-            onnxd_tensor_view_count(&context->outputs[i]) != 0)
-            return true;
-    return false;
-}
-
 static size_t workspace_bytes(const onnxd_compute *context)
 {
     onnxd_carver carver = {.base = NULL};
     pieces s;
-    if (!has_work(context))
+    if (!onnxd_compute_has_work(context))
         return 0;
     onnxd_gqa_dims d = onnxd_gqa_dims_of(context, INT64_MAX);
     carve(context, &d, &carver, &s);
@@ -174,7 +165,7 @@ static onnxd_status *set_counts(const onnxd_compute *context, const onnxd_gqa_di
                                 const pieces *s)
 {
     const int32_t *last = onnxd_tensor_view_data(&context->inputs[ONNXD_GQA_LAST]);
-    const onnxd_tensor_view *valid = onnxd_contrib_input(context, ONNXD_GQA_VALID);
+    const onnxd_tensor_view *valid = onnxd_compute_input(context, ONNXD_GQA_VALID);
     for (int64_t b = 0; b < d->batch; b++) {
         int64_t keys = (int64_t)last[b] + 1;
         if (keys < 1 || keys > d->total)
@@ -205,13 +196,13 @@ static onnxd_status *set_counts(const onnxd_compute *context, const onnxd_gqa_di
 static onnxd_status *position_of(const onnxd_compute *context, const onnxd_gqa_dims *d,
                                  const pieces *s, size_t batch, size_t row, size_t *out_position)
 {
-    const onnxd_tensor_view *positions = onnxd_contrib_input(context, ONNXD_GQA_POSITIONS);
+    const onnxd_tensor_view *positions = onnxd_compute_input(context, ONNXD_GQA_POSITIONS);
     int64_t limit = context->inputs[ONNXD_GQA_COSINES].shape.dims[0];
     int64_t position = s->before[batch] + (int64_t)row;
     /* In a first prompt the first number is where all entries begin, and the others are not looked
      * at, as the operator's description has it. */
     bool is_first_prompt =
-        d->length == d->total && onnxd_contrib_input(context, ONNXD_GQA_VALID) == NULL;
+        d->length == d->total && onnxd_compute_input(context, ONNXD_GQA_VALID) == NULL;
     if (positions != NULL && is_first_prompt) {
         if (!onnxd_i64_add(onnxd_op_int_at(positions, 0), (int64_t)row, &position))
             position = INT64_MAX;
@@ -284,7 +275,7 @@ static void fill_caches(const onnxd_compute *context, const onnxd_gqa_dims *d, c
 static void set_sinks(const onnxd_compute *context, const pieces *s)
 {
     const onnxd_gqa_params *p = context->params;
-    const onnxd_tensor_view *sinks = onnxd_contrib_input(context, ONNXD_GQA_SINKS);
+    const onnxd_tensor_view *sinks = onnxd_compute_input(context, ONNXD_GQA_SINKS);
     if (sinks != NULL)
         onnxd_real_read_float(sinks->dtype, onnxd_tensor_view_data(sinks), 0, (size_t)p->heads,
                               s->sinks);
@@ -315,10 +306,10 @@ static void clear_unseen(const onnxd_attention *a)
 static onnxd_status *compute(const onnxd_compute *context)
 {
     const onnxd_gqa_params *p = context->params;
-    const onnxd_tensor_view *bias = onnxd_contrib_input(context, ONNXD_GQA_ATTENTION_BIAS);
+    const onnxd_tensor_view *bias = onnxd_compute_input(context, ONNXD_GQA_ATTENTION_BIAS);
     onnxd_carver carver = {.base = context->workspace};
     pieces s = {.core = NULL};
-    if (!has_work(context))
+    if (!onnxd_compute_has_work(context))
         return NULL;
     int64_t total = onnxd_op_int_at(&context->inputs[ONNXD_GQA_TOTAL], 0);
     onnxd_gqa_dims d = onnxd_gqa_dims_of(context, total);

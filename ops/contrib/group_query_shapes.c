@@ -1,7 +1,6 @@
 #include <inttypes.h>
 
 #include "ops/choice.h"
-#include "ops/contrib/contrib.h"
 #include "ops/contrib/group_query.h"
 #include "ops/support.h"
 
@@ -288,13 +287,13 @@ onnxd_status *onnxd_gqa_infer(onnxd_infer *context)
 
 onnxd_gqa_dims onnxd_gqa_dims_of(const onnxd_compute *context, int64_t total)
 {
-    const onnxd_tensor_view *past = onnxd_contrib_input(context, ONNXD_GQA_PAST_KEY);
-    const onnxd_tensor_view *present = onnxd_contrib_output(context, ONNXD_GQA_PRESENT_KEY);
+    const onnxd_tensor_view *past = onnxd_compute_input(context, ONNXD_GQA_PAST_KEY);
+    const onnxd_tensor_view *present = onnxd_compute_output(context, ONNXD_GQA_PRESENT_KEY);
     onnxd_gqa_dims d = {0};
     if (present == NULL)
-        present = onnxd_contrib_output(context, ONNXD_GQA_PRESENT_VALUE);
+        present = onnxd_compute_output(context, ONNXD_GQA_PRESENT_VALUE);
     onnxd_status_free(resolve(context->node, context->params, &context->inputs[ONNXD_GQA_Q].shape,
-                              onnxd_contrib_input(context, ONNXD_GQA_K) == NULL,
+                              onnxd_compute_input(context, ONNXD_GQA_K) == NULL,
                               past == NULL ? NULL : &past->shape, total, &d));
     d.capacity = present != NULL ? present->shape.dims[2] : d.past + d.length;
     return d;

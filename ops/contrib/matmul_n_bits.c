@@ -169,7 +169,7 @@ static void read_zeros(const onnxd_compute *compute, const n_bits_plan *plan, si
                        float *out)
 {
     const n_bits_params *p = compute->params;
-    const onnxd_tensor_view *zeros = onnxd_contrib_input(compute, ZEROS);
+    const onnxd_tensor_view *zeros = onnxd_compute_input(compute, ZEROS);
     size_t bits = (size_t)p->bits;
     if (zeros == NULL) {
         for (size_t i = 0; i < plan->blocks; i++)
@@ -190,7 +190,7 @@ static void widen_column(const onnxd_compute *compute, const n_bits_plan *plan, 
 {
     const n_bits_params *p = compute->params;
     const onnxd_tensor_view *scale_view = &compute->inputs[SCALES];
-    const onnxd_tensor_view *groups = onnxd_contrib_input(compute, GROUPS);
+    const onnxd_tensor_view *groups = onnxd_compute_input(compute, GROUPS);
     size_t block = (size_t)p->block, bits = (size_t)p->bits;
     /* A block is a whole number of bytes, and blocks follow one another without gaps. */
     const uint8_t *weights = (const uint8_t *)onnxd_tensor_view_data(&compute->inputs[B]) +
@@ -216,7 +216,7 @@ static void widen_column(const onnxd_compute *compute, const n_bits_plan *plan, 
 
 static onnxd_status *check_group_values(const onnxd_compute *compute, const n_bits_plan *plan)
 {
-    const onnxd_tensor_view *groups = onnxd_contrib_input(compute, GROUPS);
+    const onnxd_tensor_view *groups = onnxd_compute_input(compute, GROUPS);
     if (groups == NULL)
         return NULL;
     const int32_t *group = onnxd_tensor_view_data(groups);
@@ -233,7 +233,7 @@ static void store(const onnxd_compute *compute, const n_bits_plan *plan, size_t 
                   float *products)
 {
     const onnxd_tensor_view *output = &compute->outputs[0];
-    const onnxd_tensor_view *bias = onnxd_contrib_input(compute, BIAS);
+    const onnxd_tensor_view *bias = onnxd_compute_input(compute, BIAS);
     for (size_t i = 0; i < plan->rows; i++, products += count) {
         for (size_t j = 0; bias != NULL && j < count; j++)
             products[j] +=

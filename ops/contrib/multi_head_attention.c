@@ -62,8 +62,8 @@ static onnxd_attention_operand plain(const onnxd_tensor_view *view, size_t heads
 static void set_operands(const onnxd_compute *context, size_t heads, onnxd_attention *a)
 {
     const onnxd_tensor_view *q = &context->inputs[ONNXD_MHA_Q];
-    const onnxd_tensor_view *k = onnxd_contrib_input(context, ONNXD_MHA_K);
-    const onnxd_tensor_view *v = onnxd_contrib_input(context, ONNXD_MHA_V);
+    const onnxd_tensor_view *k = onnxd_compute_input(context, ONNXD_MHA_K);
+    const onnxd_tensor_view *v = onnxd_compute_input(context, ONNXD_MHA_V);
     if (k == NULL) {
         a->q = packed(q, 3, 0);
         a->k = packed(q, 3, 1);
@@ -87,8 +87,8 @@ static onnxd_attention attention_of(const onnxd_compute *context, const onnxd_mh
 {
     const onnxd_mha_params *params = context->params;
     const onnxd_tensor_view *y = &context->outputs[ONNXD_MHA_Y];
-    const onnxd_tensor_view *qk = onnxd_contrib_output(context, ONNXD_MHA_QK);
-    const onnxd_tensor_view *past = onnxd_contrib_input(context, ONNXD_MHA_PAST_KEY);
+    const onnxd_tensor_view *qk = onnxd_compute_output(context, ONNXD_MHA_QK);
+    const onnxd_tensor_view *past = onnxd_compute_input(context, ONNXD_MHA_PAST_KEY);
     size_t heads = (size_t)params->heads;
     onnxd_attention a = {.batch = (size_t)d->batch,
                          .q_heads = heads,
@@ -142,8 +142,8 @@ static size_t copy_count(const onnxd_attention *a, size_t length, size_t size)
 static void carve(const onnxd_compute *context, const onnxd_mha_dims *d, const onnxd_attention *a,
                   onnxd_carver *carver, pieces *out)
 {
-    const onnxd_tensor_view *mask = onnxd_contrib_input(context, ONNXD_MHA_MASK);
-    bool has_bias = onnxd_contrib_input(context, ONNXD_MHA_BIAS) != NULL;
+    const onnxd_tensor_view *mask = onnxd_compute_input(context, ONNXD_MHA_MASK);
+    bool has_bias = onnxd_compute_input(context, ONNXD_MHA_BIAS) != NULL;
     /* Keys and values by head have been through their projection before. */
     bool is_fresh = !onnxd_mha_is_by_head(context);
     onnxd_mask_extent extent = mask_extent_of(d);
@@ -165,20 +165,11 @@ static void carve(const onnxd_compute *context, const onnxd_mha_dims *d, const o
     out->core = onnxd_carve(carver, onnxd_attention_workspace_bytes(a), 1);
 }
 
-static bool has_work(const onnxd_compute *context)
-{
-    for (uint32_t i = 0; i < context->output_count; i++)
-        if (onnxd_contrib_output(context, i) != NULL &&
-            onnxd_tensor_view_count(&context->outputs[i]) != 0)
-            return true;
-    return false;
-}
-
 static size_t workspace_bytes(const onnxd_compute *context)
 {
     onnxd_carver carver = {.base = NULL};
     pieces p;
-    if (!has_work(context))
+    if (!onnxd_compute_has_work(context))
         return 0;
     onnxd_mha_dims d = onnxd_mha_dims_of(context);
     onnxd_attention a = attention_of(context, &d);
@@ -188,7 +179,7 @@ static size_t workspace_bytes(const onnxd_compute *context)
 
 static void add_bias(const onnxd_compute *context, const pieces *p, onnxd_attention *a)
 {
-    const onnxd_tensor_view *bias = onnxd_contrib_input(context, ONNXD_MHA_BIAS);
+    const onnxd_tensor_view *bias = onnxd_compute_input(context, ONNXD_MHA_BIAS);
     if (bias == NULL)
         return;
     const void *data = onnxd_tensor_view_data(bias);
@@ -210,7 +201,7 @@ static void add_bias(const onnxd_compute *context, const pieces *p, onnxd_attent
 static void store_present(const onnxd_compute *context, uint32_t output, const onnxd_attention *a,
                           float *row)
 {
-    const onnxd_tensor_view *present = onnxd_contrib_output(context, output);
+    const onnxd_tensor_view *present = onnxd_compute_output(context, output);
     bool is_key = output == ONNXD_MHA_PRESENT_KEY;
     if (present == NULL || onnxd_tensor_view_count(present) == 0)
         return;
@@ -229,11 +220,11 @@ static void store_present(const onnxd_compute *context, uint32_t output, const o
 static onnxd_status *compute(const onnxd_compute *context)
 {
     const onnxd_mha_params *params = context->params;
-    const onnxd_tensor_view *mask = onnxd_contrib_input(context, ONNXD_MHA_MASK);
-    const onnxd_tensor_view *bias = onnxd_contrib_input(context, ONNXD_MHA_ATTENTION_BIAS);
+    const onnxd_tensor_view *mask = onnxd_compute_input(context, ONNXD_MHA_MASK);
+    const onnxd_tensor_view *bias = onnxd_compute_input(context, ONNXD_MHA_ATTENTION_BIAS);
     onnxd_carver carver = {.base = context->workspace};
     pieces p = {.core = NULL};
-    if (!has_work(context))
+    if (!onnxd_compute_has_work(context))
         return NULL;
     onnxd_mha_dims d = onnxd_mha_dims_of(context);
     onnxd_mask_extent extent = mask_extent_of(&d);

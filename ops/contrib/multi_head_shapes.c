@@ -1,7 +1,6 @@
 #include <inttypes.h>
 
 #include "ops/contrib/attention_mask.h"
-#include "ops/contrib/contrib.h"
 #include "ops/contrib/multi_head_attention.h"
 #include "ops/support.h"
 
@@ -215,7 +214,7 @@ onnxd_mha_dims onnxd_mha_dims_of(const onnxd_compute *context)
     const onnxd_shape *shapes[ONNXD_MHA_INPUTS] = {NULL};
     onnxd_mha_dims d = {0};
     for (uint32_t i = 0; i < ONNXD_MHA_INPUTS; i++) {
-        const onnxd_tensor_view *view = onnxd_contrib_input(context, i);
+        const onnxd_tensor_view *view = onnxd_compute_input(context, i);
         shapes[i] = view == NULL ? NULL : &view->shape;
     }
     onnxd_status_free(resolve(context->node, context->params, shapes, &d));
@@ -224,6 +223,6 @@ onnxd_mha_dims onnxd_mha_dims_of(const onnxd_compute *context)
 
 bool onnxd_mha_is_by_head(const onnxd_compute *context)
 {
-    const onnxd_tensor_view *v = onnxd_contrib_input(context, ONNXD_MHA_V);
+    const onnxd_tensor_view *v = onnxd_compute_input(context, ONNXD_MHA_V);
     return v != NULL && v->shape.rank == 4;
 }

@@ -5,7 +5,6 @@
 #include "base/size_math.h"
 #include "ops/contrib/attention_mask.h"
 #include "ops/contrib/attention_pieces.h"
-#include "ops/contrib/contrib.h"
 #include "ops/real.h"
 #include "ops/support.h"
 #include "ops/types.h"
@@ -206,7 +205,7 @@ typedef struct pieces {
 /* An input that the operator may not even know. */
 static const onnxd_tensor_view *input_at(const onnxd_compute *context, uint32_t index)
 {
-    return index == 0 ? NULL : onnxd_contrib_input(context, index);
+    return index == 0 ? NULL : onnxd_compute_input(context, index);
 }
 
 static attention_dims dims_of(const onnxd_compute *context)
@@ -301,18 +300,11 @@ static void carve(const onnxd_compute *context, const attention_dims *d, onnxd_c
     out->core = onnxd_carve(carver, onnxd_attention_workspace_bytes(&a), 1);
 }
 
-static bool has_work(const onnxd_compute *context)
-{
-    const onnxd_tensor_view *present = onnxd_contrib_output(context, PRESENT);
-    return onnxd_tensor_view_count(&context->outputs[Y]) != 0 ||
-           (present != NULL && onnxd_tensor_view_count(present) != 0);
-}
-
 size_t onnxd_packed_attention_workspace_bytes(const onnxd_compute *context)
 {
     onnxd_carver carver = {.base = NULL};
     pieces p;
-    if (!has_work(context))
+    if (!onnxd_compute_has_work(context))
         return 0;
     attention_dims d = dims_of(context);
     carve(context, &d, &carver, &p);
@@ -323,7 +315,7 @@ size_t onnxd_packed_attention_workspace_bytes(const onnxd_compute *context)
 static void project(const onnxd_compute *context, const attention_dims *d, const pieces *p)
 {
     const onnxd_packed_attention_params *params = context->params;
-    const onnxd_tensor_view *bias = onnxd_contrib_input(context, BIAS);
+    const onnxd_tensor_view *bias = onnxd_compute_input(context, BIAS);
     onnxd_packed_product product = product_of(d);
     size_t rows = product.rows, columns = product.columns;
     params->form->multiply(context, &product, p->product, p->qkv);
@@ -338,7 +330,7 @@ static void project(const onnxd_compute *context, const attention_dims *d, const
 /* present = past, then new, the keys before the values. */
 static void store_present(const onnxd_compute *context, const onnxd_attention *a, float *row)
 {
-    const onnxd_tensor_view *present = onnxd_contrib_output(context, PRESENT);
+    const onnxd_tensor_view *present = onnxd_compute_output(context, PRESENT);
     if (present == NULL || onnxd_tensor_view_count(present) == 0)
         return;
     onnxd_cache cache = {onnxd_tensor_view_data(present), present->dtype, a->batch, a->kv_heads,
@@ -360,7 +352,7 @@ onnxd_status *onnxd_packed_attention_compute(const onnxd_compute *context)
     const onnxd_tensor_view *bias = input_at(context, form->score_bias);
     onnxd_carver carver = {.base = context->workspace};
     pieces p = {.core = NULL};
-    if (!has_work(context))
+    if (!onnxd_compute_has_work(context))
         return NULL;
     attention_dims d = dims_of(context);
     onnxd_mask_extent extent = mask_extent_of(&d);

@@ -27,9 +27,9 @@ static void multiply(const onnxd_compute *context, const onnxd_packed_product *p
     const onnxd_matmul_extent extent = {
         .rows = product->rows, .depth = product->width, .columns = product->columns};
     onnxd_integer_vectors x =
-        onnxd_integer_factor(&inputs[X], onnxd_contrib_input(context, X_ZERO), &extent, 0, true);
+        onnxd_integer_factor(&inputs[X], onnxd_compute_input(context, X_ZERO), &extent, 0, true);
     onnxd_integer_vectors w = onnxd_integer_factor(
-        &inputs[WEIGHTS], onnxd_contrib_input(context, W_ZERO), &extent, 0, false);
+        &inputs[WEIGHTS], onnxd_compute_input(context, W_ZERO), &extent, 0, false);
     onnxd_matrix_parameter p =
         onnxd_matrix_parameter_of(&w_scale->shape, &inputs[WEIGHTS].shape, ONNXD_PER_COLUMN);
     float x_scale, factors[ONNXD_QUANT_CHUNK];

@@ -129,7 +129,7 @@ static onnxd_integer_vectors side_of(const onnxd_compute *compute, uint32_t inde
 /* Adds C to the sums, modulo 2^32. */
 static void add_bias(const onnxd_compute *compute, int32_t *sums)
 {
-    const onnxd_tensor_view *c = onnxd_contrib_input(compute, C);
+    const onnxd_tensor_view *c = onnxd_compute_input(compute, C);
     if (c == NULL)
         return;
     const onnxd_shape *shapes[] = {&c->shape};

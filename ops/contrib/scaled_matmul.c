@@ -91,7 +91,7 @@ static void scale_sums(const onnxd_compute *compute, const positions *at, float 
                        const onnxd_matmul_extent *e, size_t b_matrix, size_t start)
 {
     const onnxd_tensor_view *b_scale = &compute->inputs[at->b_scale];
-    const onnxd_tensor_view *bias = onnxd_contrib_input(compute, at->bias);
+    const onnxd_tensor_view *bias = onnxd_compute_input(compute, at->bias);
     const onnxd_tensor_view *output = &compute->outputs[0];
     const int32_t *sums = compute->workspace;
     onnxd_matrix_parameter p =
@@ -125,7 +125,7 @@ static void multiply(const onnxd_compute *compute, const positions *at, const le
         onnxd_matmul_locate(&e, batch, &a_matrix, &b_matrix);
         onnxd_integer_vectors a = onnxd_integer_factor(left->data, left->zeros, &e, a_matrix, true);
         onnxd_integer_vectors b = onnxd_integer_factor(
-            right, onnxd_contrib_input(compute, at->b_zero), &e, b_matrix, false);
+            right, onnxd_compute_input(compute, at->b_zero), &e, b_matrix, false);
         onnxd_integer_product(e.rows, e.columns, e.depth, &a.side, &b.side, sums + size, sums,
                               e.columns);
         scale_sums(compute, at, left->scale, &e, b_matrix, batch * size);
@@ -135,7 +135,7 @@ static void multiply(const onnxd_compute *compute, const positions *at, const le
 static onnxd_status *compute_integer_to_float(const onnxd_compute *compute)
 {
     const onnxd_tensor_view *scale = &compute->inputs[integer_to_float.a_scale];
-    left_factor left = {&compute->inputs[A], onnxd_contrib_input(compute, integer_to_float.a_zero),
+    left_factor left = {&compute->inputs[A], onnxd_compute_input(compute, integer_to_float.a_zero),
                         1};
     if (onnxd_tensor_view_count(&compute->outputs[0]) == 0)
         return NULL;

@@ -2,7 +2,6 @@
  * Exporters write it in the domain ai.onnx as well, where the standard has RMSNormalization. */
 #include <inttypes.h>
 
-#include "ops/contrib/contrib.h"
 #include "ops/norm/rows.h"
 #include "ops/ops.h"
 #include "ops/support.h"
@@ -85,7 +84,7 @@ static size_t workspace_bytes(const onnxd_compute *context)
 
 static onnxd_status *compute(const onnxd_compute *context)
 {
-    const onnxd_tensor_view *inverse = onnxd_contrib_output(context, INVERSE);
+    const onnxd_tensor_view *inverse = onnxd_compute_output(context, INVERSE);
     onnxd_norm_rows norm = norm_of(context);
     /* Rows without elements may be very many; only statistics bound their number. */
     if (norm.rows == 0 || (norm.columns == 0 && inverse == NULL))

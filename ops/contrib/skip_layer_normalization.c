@@ -125,7 +125,7 @@ static size_t workspace_bytes(const onnxd_compute *context)
 /* Input `index` as floats in `to`; NULL where absent. */
 static const float *vector_of(const onnxd_compute *context, uint32_t index, float *to)
 {
-    const onnxd_tensor_view *view = onnxd_contrib_input(context, index);
+    const onnxd_tensor_view *view = onnxd_compute_input(context, index);
     if (view == NULL)
         return NULL;
     onnxd_real_read_float(view->dtype, onnxd_tensor_view_data(view), 0,
@@ -147,7 +147,7 @@ static onnxd_norm_affine affine_of(const float *values, size_t columns)
 
 static float *statistic_at(const onnxd_compute *context, uint32_t output, size_t row)
 {
-    const onnxd_tensor_view *view = onnxd_contrib_output(context, output);
+    const onnxd_tensor_view *view = onnxd_compute_output(context, output);
     return view == NULL ? NULL : (float *)onnxd_tensor_view_data(view) + row;
 }
 
@@ -155,7 +155,7 @@ static onnxd_status *compute(const onnxd_compute *context)
 {
     const skip_params *params = context->params;
     const onnxd_tensor_view *x = &context->inputs[X], *skip = &context->inputs[SKIP];
-    const onnxd_tensor_view *sum = onnxd_contrib_output(context, SUM);
+    const onnxd_tensor_view *sum = onnxd_compute_output(context, SUM);
     size_t count = onnxd_tensor_view_count(x), skip_count = onnxd_tensor_view_count(skip);
     if (count == 0)
         return NULL;

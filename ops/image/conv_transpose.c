@@ -274,14 +274,6 @@ static size_t volume(const int64_t *dims)
     return (size_t)dims[0] * (size_t)dims[1] * (size_t)dims[2];
 }
 
-/* Inputs that may be absent, NULL then. */
-static const onnxd_tensor_view *input_at(const onnxd_compute *context, uint32_t index)
-{
-    if (index >= context->input_count || !onnxd_tensor_view_is_present(&context->inputs[index]))
-        return NULL;
-    return &context->inputs[index];
-}
-
 /* `pads`: the input that holds them, NULL where there is none or they do not matter. */
 static onnxd_status *extent_of(const onnxd_compute *context, const onnxd_tensor_view *pads,
                                transpose_extent *out_extent)
@@ -356,7 +348,7 @@ static size_t workspace_bytes(const onnxd_compute *context)
 static const onnxd_tensor_view *bias_of(const onnxd_compute *context)
 {
     const conv_transpose_params *params = context->params;
-    return input_at(context, params->bias_input);
+    return onnxd_compute_input(context, params->bias_input);
 }
 
 static void compute_half(const onnxd_compute *context, const transpose_extent *extent)
@@ -386,7 +378,8 @@ static onnxd_status *compute(const onnxd_compute *context)
     if (onnxd_tensor_view_count(&context->outputs[0]) == 0)
         return NULL;
     ONNXD_TRY(extent_of(
-        context, params->pads_input != 0 ? input_at(context, params->pads_input) : NULL, &extent));
+        context, params->pads_input != 0 ? onnxd_compute_input(context, params->pads_input) : NULL,
+        &extent));
     const void *in = onnxd_tensor_view_data(&inputs[0]);
     const void *weights = onnxd_tensor_view_data(&inputs[1]);
     const void *bias = bias_of(context) != NULL ? onnxd_tensor_view_data(bias_of(context)) : NULL;

@@ -97,13 +97,6 @@ static onnxd_status *infer_root_mean_square(onnxd_infer *context)
 
 /* ---- kernel ---------------------------------------------------------------------------------- */
 
-static const onnxd_tensor_view *input_at(const onnxd_compute *context, uint32_t index)
-{
-    if (index >= context->input_count || !onnxd_tensor_view_is_present(&context->inputs[index]))
-        return NULL;
-    return &context->inputs[index];
-}
-
 static int32_t axis_of(const onnxd_compute *context)
 {
     const layer_params *params = context->params;
@@ -135,7 +128,7 @@ static size_t count_of(const onnxd_shape *shape)
 /* Bytes of the copy in which scale or bias is repeated; 0 when none is needed. */
 static size_t repeated_bytes(const onnxd_compute *context, uint32_t index)
 {
-    const onnxd_tensor_view *view = input_at(context, index);
+    const onnxd_tensor_view *view = onnxd_compute_input(context, index);
     if (view == NULL)
         return 0;
     onnxd_shape shape = repeated_shape(context, &view->shape);
@@ -150,7 +143,7 @@ static size_t repeated_bytes(const onnxd_compute *context, uint32_t index)
 
 static onnxd_norm_affine affine_of(const onnxd_compute *context, uint32_t index, void *scratch)
 {
-    const onnxd_tensor_view *view = input_at(context, index);
+    const onnxd_tensor_view *view = onnxd_compute_input(context, index);
     if (view == NULL)
         return (onnxd_norm_affine){.data = NULL};
     const onnxd_shape *x = &context->inputs[X].shape;
@@ -205,10 +198,11 @@ static size_t workspace_bytes(const onnxd_compute *context)
 
 static void *wanted(const onnxd_compute *context, uint32_t output, onnxd_dtype *out_dtype)
 {
-    if (output >= context->output_count || !onnxd_tensor_view_is_present(&context->outputs[output]))
+    const onnxd_tensor_view *view = onnxd_compute_output(context, output);
+    if (view == NULL)
         return NULL;
-    *out_dtype = context->outputs[output].dtype;
-    return onnxd_tensor_view_data(&context->outputs[output]);
+    *out_dtype = view->dtype;
+    return onnxd_tensor_view_data(view);
 }
 
 static onnxd_status *run(const onnxd_compute *context, bool is_root_mean_square)

@@ -221,9 +221,8 @@ static extent extent_of(const onnxd_compute *compute, const positions *at)
 
 static const uint8_t *bytes_of(const onnxd_compute *compute, uint32_t index)
 {
-    if (index >= compute->input_count || !onnxd_tensor_view_is_present(&compute->inputs[index]))
-        return NULL;
-    return onnxd_tensor_view_data(&compute->inputs[index]);
+    const onnxd_tensor_view *view = onnxd_compute_input(compute, index);
+    return view == NULL ? NULL : onnxd_tensor_view_data(view);
 }
 
 static onnxd_integer_vectors weights_of(const onnxd_compute *compute, const positions *at,

@@ -42,20 +42,6 @@ typedef struct walk {
     char *parts[PART_COUNT];
 } walk;
 
-static const onnxd_tensor_view *input_at(const onnxd_compute *context, uint32_t index)
-{
-    if (index >= context->input_count || !onnxd_tensor_view_is_present(&context->inputs[index]))
-        return NULL;
-    return &context->inputs[index];
-}
-
-static const onnxd_tensor_view *output_at(const onnxd_compute *context, uint32_t index)
-{
-    if (index >= context->output_count || !onnxd_tensor_view_is_present(&context->outputs[index]))
-        return NULL;
-    return &context->outputs[index];
-}
-
 static walk walk_of(const onnxd_compute *context, const onnxd_recurrent_cell *cell)
 {
     const onnxd_recurrent_params *params = context->params;
@@ -101,21 +87,12 @@ static bool part_sizes(const walk *w, size_t sizes[PART_COUNT])
     return true;
 }
 
-/* Whether there is a result to make. Without, the other dimensions may be huge. */
-static bool has_work(const onnxd_compute *context)
-{
-    for (uint32_t i = 0; i < context->output_count; i++)
-        if (onnxd_tensor_view_count(&context->outputs[i]) != 0)
-            return true;
-    return false;
-}
-
 size_t onnxd_recurrent_workspace_bytes(const onnxd_compute *context,
                                        const onnxd_recurrent_cell *cell)
 {
     walk w = walk_of(context, cell);
     size_t sizes[PART_COUNT], total = 0;
-    if (!has_work(context))
+    if (!onnxd_compute_has_work(context))
         return 0;
     if (!part_sizes(&w, sizes))
         return SIZE_MAX;
@@ -201,7 +178,7 @@ static size_t length_of(const walk *w, size_t entry)
 static void load_bias(const walk *w, size_t direction)
 {
     char *of_x = w->parts[PART_BIAS], *of_recur = of_x + w->gates * w->element;
-    load(w, input_at(w->context, BIAS), direction * 2 * w->gates, 2 * w->gates, of_x);
+    load(w, onnxd_compute_input(w->context, BIAS), direction * 2 * w->gates, 2 * w->gates, of_x);
     size_t done = w->columns * w->element;
     add_to_rows(w, of_recur + done, 1, w->gates - w->columns, of_x + done);
 }
@@ -220,16 +197,17 @@ static void load_state(const walk *w, size_t direction)
 {
     for (size_t b = 0; b < w->batch; b++) {
         size_t from = state_at(w, direction, b), to = b * w->hidden * w->element;
-        load(w, input_at(w->context, INITIAL_H), from, w->hidden, w->parts[PART_H] + to);
+        load(w, onnxd_compute_input(w->context, INITIAL_H), from, w->hidden, w->parts[PART_H] + to);
         if (w->cell->has_cell_state)
-            load(w, input_at(w->context, INITIAL_C), from, w->hidden, w->parts[PART_C] + to);
+            load(w, onnxd_compute_input(w->context, INITIAL_C), from, w->hidden,
+                 w->parts[PART_C] + to);
     }
 }
 
 static void store_state(const walk *w, size_t direction)
 {
-    const onnxd_tensor_view *last_h = output_at(w->context, LAST_H);
-    const onnxd_tensor_view *last_c = output_at(w->context, LAST_C);
+    const onnxd_tensor_view *last_h = onnxd_compute_output(w->context, LAST_H);
+    const onnxd_tensor_view *last_c = onnxd_compute_output(w->context, LAST_C);
     for (size_t b = 0; b < w->batch; b++) {
         size_t to = state_at(w, direction, b), from = b * w->hidden * w->element;
         if (last_h != NULL)
@@ -242,7 +220,7 @@ static void store_state(const walk *w, size_t direction)
 /* Takes over the new state of entries that are not at their end, and outputs it. */
 static void advance(const walk *w, size_t direction, bool is_reverse, size_t step)
 {
-    const onnxd_tensor_view *y = output_at(w->context, Y);
+    const onnxd_tensor_view *y = onnxd_compute_output(w->context, Y);
     size_t bytes = w->hidden * w->element;
     for (size_t b = 0; b < w->batch; b++) {
         size_t length = length_of(w, b);
@@ -290,7 +268,7 @@ static const void *factor_of(const walk *w)
 
 static void run_direction(const walk *w, size_t direction, const char *x)
 {
-    const onnxd_tensor_view *peepholes = input_at(w->context, PEEPHOLES);
+    const onnxd_tensor_view *peepholes = onnxd_compute_input(w->context, PEEPHOLES);
     bool is_reverse = direction == 1 || w->params->is_reverse;
     size_t weights = w->gates * w->hidden;
     load_bias(w, direction);
@@ -326,7 +304,7 @@ static void run_direction(const walk *w, size_t direction, const char *x)
 
 static onnxd_status *read_lengths(walk *w)
 {
-    const onnxd_tensor_view *view = input_at(w->context, LENGTHS);
+    const onnxd_tensor_view *view = onnxd_compute_input(w->context, LENGTHS);
     if (view == NULL)
         return NULL;
     w->lengths = onnxd_tensor_view_data(view);
@@ -348,7 +326,7 @@ onnxd_status *onnxd_recurrent_compute(const onnxd_compute *context,
 {
     walk w = walk_of(context, cell);
     ONNXD_TRY(read_lengths(&w));
-    if (!has_work(context))
+    if (!onnxd_compute_has_work(context))
         return NULL;
     size_t sizes[PART_COUNT];
     if (!part_sizes(&w, sizes))
@@ -356,7 +334,7 @@ onnxd_status *onnxd_recurrent_compute(const onnxd_compute *context,
     char *at = context->workspace;
     for (size_t i = 0; i < PART_COUNT; at += sizes[i] * w.element, i++)
         w.parts[i] = at;
-    const onnxd_tensor_view *y = output_at(context, Y);
+    const onnxd_tensor_view *y = onnxd_compute_output(context, Y);
     if (y != NULL && w.lengths != NULL && w.steps != 0)
         memset(onnxd_tensor_view_data(y), 0, onnxd_tensor_view_bytes(y));
     const char *x =
