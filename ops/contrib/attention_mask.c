@@ -123,6 +123,19 @@ onnxd_status *onnxd_mask_make(const onnxd_node *node, uint32_t index, const onnx
     return NULL;
 }
 
+onnxd_status *onnxd_mask_check_bias(const onnxd_infer *infer, uint32_t index, int64_t batch,
+                                    int64_t heads, int64_t queries, int64_t keys)
+{
+    int64_t dims[] = {batch, heads, queries, keys};
+    if (!onnxd_op_has_input(infer->node, index))
+        return NULL;
+    const onnxd_shape *shape = &infer->inputs[index].shape;
+    for (int32_t i = 0; i < 2; i++)
+        if (shape->rank == 4 && shape->dims[i] == 1)
+            dims[i] = 1;
+    return onnxd_infer_check_dims(infer, index, 4, dims);
+}
+
 onnxd_attention_mask onnxd_mask_of_bias(const onnxd_tensor_view *bias)
 {
     const int64_t *dims = bias->shape.dims;

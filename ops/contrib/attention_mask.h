@@ -35,7 +35,11 @@ ONNXD_NODISCARD onnxd_status *onnxd_mask_make(const onnxd_node *node, uint32_t i
                                               const onnxd_mask_extent *extent, float filter,
                                               uint8_t *bytes, onnxd_attention_mask *out_mask);
 
-/* A bias [batch or 1, heads or 1, queries, keys] that is added to scores. */
+/* A bias [batch or 1, heads or 1, queries, keys] that is added to scores: whether input `index`,
+ * where present, is one; INVALID_ARGUMENT naming the dimension. */
+ONNXD_NODISCARD onnxd_status *onnxd_mask_check_bias(const onnxd_infer *infer, uint32_t index,
+                                                    int64_t batch, int64_t heads, int64_t queries,
+                                                    int64_t keys);
 onnxd_attention_mask onnxd_mask_of_bias(const onnxd_tensor_view *bias);
 
 #endif

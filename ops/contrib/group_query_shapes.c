@@ -1,6 +1,7 @@
 #include <inttypes.h>
 
 #include "ops/choice.h"
+#include "ops/contrib/attention_mask.h"
 #include "ops/contrib/group_query.h"
 #include "ops/support.h"
 
@@ -188,17 +189,11 @@ static onnxd_status *refuse_inputs(const onnxd_infer *context)
 static onnxd_status *check_others(const onnxd_infer *context, const onnxd_gqa_dims *d)
 {
     const onnxd_gqa_params *p = context->params;
-    int64_t dims[] = {d->batch, p->heads, d->length, d->total};
     ONNXD_TRY(onnxd_infer_check_dims(context, ONNXD_GQA_LAST, 1, &d->batch));
     ONNXD_TRY(onnxd_infer_check_dims(context, ONNXD_GQA_VALID, 1, &d->batch));
     ONNXD_TRY(onnxd_infer_check_dims(context, ONNXD_GQA_SINKS, 1, &p->heads));
-    if (!onnxd_op_has_input(context->node, ONNXD_GQA_ATTENTION_BIAS))
-        return NULL;
-    const onnxd_shape *shape = &context->inputs[ONNXD_GQA_ATTENTION_BIAS].shape;
-    for (int32_t i = 0; i < 2; i++)
-        if (shape->rank == 4 && shape->dims[i] == 1)
-            dims[i] = 1;
-    return onnxd_infer_check_dims(context, ONNXD_GQA_ATTENTION_BIAS, 4, dims);
+    return onnxd_mask_check_bias(context, ONNXD_GQA_ATTENTION_BIAS, d->batch, p->heads, d->length,
+                                 d->total);
 }
 
 static onnxd_status *check_operands(const onnxd_infer *context, const onnxd_gqa_dims *d)

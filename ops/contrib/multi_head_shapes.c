@@ -154,7 +154,6 @@ static onnxd_status *check_past(const onnxd_infer *context, const onnxd_mha_dims
 static onnxd_status *check_others(const onnxd_infer *context, const onnxd_mha_dims *d)
 {
     const onnxd_mha_params *params = context->params;
-    int64_t dims[] = {d->batch, params->heads, d->queries, d->keys};
     int64_t hidden, v_hidden, sum = ONNXD_DIM_UNKNOWN;
     ONNXD_TRY(hidden_of(context, d->size, &hidden));
     ONNXD_TRY(hidden_of(context, d->v_size, &v_hidden));
@@ -167,13 +166,8 @@ static onnxd_status *check_others(const onnxd_infer *context, const onnxd_mha_di
         ONNXD_TRY(onnxd_mask_check(context->node, ONNXD_MHA_MASK,
                                    &context->inputs[ONNXD_MHA_MASK].shape, &extent));
     }
-    if (!onnxd_op_has_input(context->node, ONNXD_MHA_ATTENTION_BIAS))
-        return NULL;
-    const onnxd_shape *shape = &context->inputs[ONNXD_MHA_ATTENTION_BIAS].shape;
-    for (int32_t i = 0; i < 2; i++)
-        if (shape->rank == 4 && shape->dims[i] == 1)
-            dims[i] = 1;
-    return onnxd_infer_check_dims(context, ONNXD_MHA_ATTENTION_BIAS, 4, dims);
+    return onnxd_mask_check_bias(context, ONNXD_MHA_ATTENTION_BIAS, d->batch, params->heads,
+                                 d->queries, d->keys);
 }
 
 static void set_output(onnxd_infer *context, uint32_t index, int32_t rank, const int64_t *dims)

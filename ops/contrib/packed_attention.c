@@ -131,21 +131,6 @@ static onnxd_status *check_cache(const onnxd_infer *context, const attention_dim
         (int64_t[]){2, d->batch, params->heads, ONNXD_DIM_UNKNOWN, head_size});
 }
 
-/* The bias that is added to scores may repeat for all entries or heads. */
-static onnxd_status *check_bias(const onnxd_infer *context, const attention_dims *d)
-{
-    const onnxd_packed_attention_params *params = context->params;
-    int64_t dims[] = {d->batch, params->heads, d->length, d->keys};
-    uint32_t index = params->form->score_bias;
-    if (index == 0 || !onnxd_op_has_input(context->node, index))
-        return NULL;
-    const onnxd_shape *shape = &context->inputs[index].shape;
-    for (int32_t i = 0; i < 2; i++)
-        if (shape->rank == 4 && shape->dims[i] == 1)
-            dims[i] = 1;
-    return onnxd_infer_check_dims(context, index, 4, dims);
-}
-
 static onnxd_status *check_inputs(const onnxd_infer *context, const attention_dims *d)
 {
     const onnxd_packed_attention_params *params = context->params;
@@ -158,8 +143,10 @@ static onnxd_status *check_inputs(const onnxd_infer *context, const attention_di
     ONNXD_TRY(onnxd_infer_check_dims(context, WEIGHTS, 2, (int64_t[]){d->width, columns}));
     ONNXD_TRY(onnxd_infer_check_dims(context, BIAS, 1, &columns));
     ONNXD_TRY(check_cache(context, d, head_size));
-    ONNXD_TRY(check_bias(context, d));
     const onnxd_packed_form *form = params->form;
+    if (form->score_bias != 0)
+        ONNXD_TRY(onnxd_mask_check_bias(context, form->score_bias, d->batch, params->heads,
+                                        d->length, d->keys));
     if (form->past_length != 0 && onnxd_op_has_input(context->node, form->past_length))
         return onnxd_op_error_code(ONNXD_UNIMPLEMENTED, context->node,
                                    "input %" PRIu32
