@@ -16,18 +16,19 @@
 
 #include "graph/op.h"
 
+/* The functions and their names are those that ONNX's RNN, GRU and LSTM list. */
 typedef enum onnxd_activation_kind {
-    ONNXD_ACTIVATION_RELU,
-    ONNXD_ACTIVATION_TANH,
-    ONNXD_ACTIVATION_SIGMOID,
-    ONNXD_ACTIVATION_AFFINE,
-    ONNXD_ACTIVATION_LEAKY_RELU,
-    ONNXD_ACTIVATION_THRESHOLDED_RELU,
-    ONNXD_ACTIVATION_SCALED_TANH,
-    ONNXD_ACTIVATION_HARD_SIGMOID,
-    ONNXD_ACTIVATION_ELU,
-    ONNXD_ACTIVATION_SOFTSIGN,
-    ONNXD_ACTIVATION_SOFTPLUS
+    ONNXD_ACTIVATION_RELU,             /* max(0, x) */
+    ONNXD_ACTIVATION_TANH,             /* tanh(x) */
+    ONNXD_ACTIVATION_SIGMOID,          /* 1 / (1 + e^-x) */
+    ONNXD_ACTIVATION_AFFINE,           /* alpha * x + beta */
+    ONNXD_ACTIVATION_LEAKY_RELU,       /* x, or alpha * x where x < 0 */
+    ONNXD_ACTIVATION_THRESHOLDED_RELU, /* x, or 0 where x < alpha */
+    ONNXD_ACTIVATION_SCALED_TANH,      /* alpha * tanh(beta * x) */
+    ONNXD_ACTIVATION_HARD_SIGMOID,     /* min(max(alpha * x + beta, 0), 1) */
+    ONNXD_ACTIVATION_ELU,              /* x, or alpha * (e^x - 1) where x < 0 */
+    ONNXD_ACTIVATION_SOFTSIGN,         /* x / (1 + |x|) */
+    ONNXD_ACTIVATION_SOFTPLUS          /* log(1 + e^x) */
 } onnxd_activation_kind;
 
 typedef struct onnxd_activation {
@@ -84,15 +85,19 @@ typedef struct onnxd_recurrent_cell {
 
 extern const onnxd_recurrent_cell onnxd_lstm_cell;
 
-/* `names` are the allowed attributes. */
+/* `names` are the allowed attributes. Errors: INVALID_ARGUMENT naming the attribute. */
 ONNXD_NODISCARD onnxd_status *onnxd_recurrent_parse(const onnxd_node *node,
                                                     const onnxd_recurrent_cell *cell,
                                                     const char *const *names,
                                                     onnxd_recurrent_params *params);
+/* With the operators' positions of inputs and outputs: X, W, R, B, sequence_lens, initial_h,
+ * initial_c, P; Y, Y_h, Y_c. Errors: INVALID_ARGUMENT naming the input and its dimension. */
 ONNXD_NODISCARD onnxd_status *onnxd_recurrent_infer(onnxd_infer *context,
                                                     const onnxd_recurrent_cell *cell);
+/* SIZE_MAX beyond size_t. */
 size_t onnxd_recurrent_workspace_bytes(const onnxd_compute *context,
                                        const onnxd_recurrent_cell *cell);
+/* Errors: INVALID_ARGUMENT for a length in sequence_lens beyond X's. */
 ONNXD_NODISCARD onnxd_status *onnxd_recurrent_compute(const onnxd_compute *context,
                                                       const onnxd_recurrent_cell *cell);
 
