@@ -110,6 +110,24 @@ onnxd_status *onnxd_op_read_ints(const onnxd_node *node, uint32_t index,
     return NULL;
 }
 
+onnxd_status *onnxd_op_float_type(const onnxd_node *node, const char *name,
+                                  onnxd_dtype *inout_dtype)
+{
+    int64_t number = *inout_dtype;
+    if (onnxd_node_attribute(node, name) == NULL)
+        return NULL;
+    ONNXD_TRY(onnxd_attribute_int(node, name, INT64_MIN, INT64_MAX, &number));
+    onnxd_dtype dtype = onnxd_dtype_from_onnx(number);
+    if ((ONNXD_SET_FLOATS >> dtype & 1) == 0)
+        return onnxd_op_error(
+            node,
+            "attribute '%s' is %" PRId64 ", allowed are %d (float), %d (float16), "
+            "%d (double) and %d (bfloat16)",
+            name, number, ONNXD_FLOAT, ONNXD_FLOAT16, ONNXD_DOUBLE, ONNXD_BFLOAT16);
+    *inout_dtype = dtype;
+    return NULL;
+}
+
 onnxd_status *onnxd_op_list_length(const onnxd_infer *infer, uint32_t index, int64_t *out_length)
 {
     const onnxd_shape *shape = &infer->inputs[index].shape;

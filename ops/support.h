@@ -37,6 +37,10 @@ int64_t onnxd_op_int_at(const onnxd_tensor_view *view, size_t index);
 ONNXD_NODISCARD onnxd_status *onnxd_op_read_ints(const onnxd_node *node, uint32_t index,
                                                  const onnxd_tensor_view *view, size_t max_count,
                                                  int64_t *values, size_t *out_count);
+/* An attribute that names a floating-point type of ONNXD_SET_FLOATS by ONNX's number; an absent one
+ * leaves *inout_dtype as it was. INVALID_ARGUMENT naming what is allowed. */
+ONNXD_NODISCARD onnxd_status *onnxd_op_float_type(const onnxd_node *node, const char *name,
+                                                  onnxd_dtype *inout_dtype);
 /* Number of elements of a list input from its type alone: -1 when not known.
  * INVALID_ARGUMENT when it has more than one dimension. */
 ONNXD_NODISCARD onnxd_status *onnxd_op_list_length(const onnxd_infer *infer, uint32_t index,

@@ -18,24 +18,10 @@ typedef struct attention_params {
     bool is_causal, has_scale;
     int64_t q_heads, kv_heads; /* 0: not given */
     float scale, softcap;
-    int64_t softmax_dtype; /* ONNXD_UNDEFINED: not given */
+    onnxd_dtype softmax_dtype; /* UNDEFINED: not given */
     int64_t qk_mode;
     int64_t left_window, right_window;
 } attention_params;
-
-static onnxd_status *parse_softmax_dtype(const onnxd_node *node, attention_params *params)
-{
-    if (onnxd_node_attribute(node, "softmax_precision") == NULL)
-        return NULL;
-    ONNXD_TRY(onnxd_attribute_int(node, "softmax_precision", 1, INT32_MAX, &params->softmax_dtype));
-    if (params->softmax_dtype < ONNXD_DTYPE_COUNT &&
-        (ONNXD_SET_FLOATS >> params->softmax_dtype & 1) != 0)
-        return NULL;
-    return onnxd_op_error(node,
-                          "attribute 'softmax_precision' is %" PRId64
-                          ", allowed are 1 (float), 10 (float16), 11 (double) and 16 (bfloat16)",
-                          params->softmax_dtype);
-}
 
 static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *arena, void *out)
 {
@@ -62,7 +48,7 @@ static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *a
     ONNXD_TRY(onnxd_attribute_int(node, "right_window_size", -1, INT64_MAX, &params->right_window));
     ONNXD_TRY(onnxd_attribute_float(node, "scale", &params->scale));
     ONNXD_TRY(onnxd_attribute_float(node, "softcap", &params->softcap));
-    return parse_softmax_dtype(node, params);
+    return onnxd_op_float_type(node, "softmax_precision", &params->softmax_dtype);
 }
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
@@ -357,7 +343,7 @@ static onnxd_attention attention_of(const onnxd_compute *context, const attentio
                          .scale = params->has_scale ? (double)params->scale
                                                     : 1 / sqrt((double)d->q.size),
                          .softcap = (double)params->softcap,
-                         .softmax_dtype = (onnxd_dtype)params->softmax_dtype,
+                         .softmax_dtype = params->softmax_dtype,
                          .qk_mode = (onnxd_attention_qk)params->qk_mode};
     a.q = operand_of(&context->inputs[Q], d->q.heads);
     set_keys(context, d, &a);

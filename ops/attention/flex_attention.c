@@ -15,7 +15,7 @@ enum { Q, K, V };
 typedef struct flex_params {
     bool has_scale;
     float scale;
-    int64_t softmax_dtype; /* UNDEFINED: double for doubles, else float */
+    onnxd_dtype softmax_dtype; /* UNDEFINED: double for doubles, else float */
     const onnxd_graph *score_mod, *prob_mod;
 } flex_params;
 
@@ -28,15 +28,7 @@ static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *a
     ONNXD_TRY(onnxd_attributes_allow(node, names));
     params->has_scale = onnxd_node_attribute(node, "scale") != NULL;
     ONNXD_TRY(onnxd_attribute_float(node, "scale", &params->scale));
-    ONNXD_TRY(onnxd_attribute_int(node, "softmax_precision", 1, ONNXD_DTYPE_COUNT - 1,
-                                  &params->softmax_dtype));
-    if (params->softmax_dtype != ONNXD_UNDEFINED &&
-        (ONNXD_SET_FLOATS >> params->softmax_dtype & 1) == 0)
-        return onnxd_op_error(node,
-                              "attribute 'softmax_precision' is %" PRId64
-                              ", allowed are 1 (float), 10 (float16), 11 (double) and 16 "
-                              "(bfloat16)",
-                              params->softmax_dtype);
+    ONNXD_TRY(onnxd_op_float_type(node, "softmax_precision", &params->softmax_dtype));
     const onnxd_graph **const graphs[] = {&params->prob_mod, &params->score_mod};
     static const char *const graph_names[] = {"prob_mod", "score_mod"};
     for (size_t i = 0; i < ONNXD_COUNT(graphs); i++) {
@@ -329,7 +321,7 @@ static onnxd_status *run(onnxd_dynamic *dynamic)
     bool is_double = f.q->dtype == ONNXD_DOUBLE;
     f.softmax_dtype = is_double ? ONNXD_DOUBLE : ONNXD_FLOAT;
     if (f.params->softmax_dtype != ONNXD_UNDEFINED)
-        f.softmax_dtype = (onnxd_dtype)f.params->softmax_dtype;
+        f.softmax_dtype = f.params->softmax_dtype;
     f.wide = is_double || f.softmax_dtype == ONNXD_DOUBLE ? ONNXD_DOUBLE : ONNXD_FLOAT;
     onnxd_status *status = prepare(&f);
     if (status == NULL)

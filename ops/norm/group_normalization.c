@@ -20,21 +20,15 @@ static onnxd_status *parse_group(const onnxd_node *node, int64_t opset, onnxd_ar
     static const char *const names_18[] = {"epsilon", "num_groups", NULL};
     static const char *const names_21[] = {"epsilon", "num_groups", "stash_type", NULL};
     group_params *params = out;
-    int64_t stash_type = ONNXD_FLOAT;
+    onnxd_dtype stash_type = ONNXD_FLOAT;
     params->epsilon = 1e-5f;
     params->scales_groups = opset < 21;
     ONNXD_TRY(onnxd_attributes_allow(node, opset < 21 ? names_18 : names_21));
     ONNXD_TRY(onnxd_attribute_require(node, "num_groups"));
     ONNXD_TRY(onnxd_attribute_int(node, "num_groups", 1, INT32_MAX, &params->groups));
     ONNXD_TRY(onnxd_attribute_float(node, "epsilon", &params->epsilon));
-    ONNXD_TRY(onnxd_attribute_int(node, "stash_type", 1, ONNXD_DTYPE_COUNT - 1, &stash_type));
-    if ((ONNXD_SET_FLOATS >> stash_type & 1) == 0)
-        return onnxd_op_error(
-            node,
-            "attribute 'stash_type' is %" PRId64
-            ", allowed are 1 (float), 10 (float16), 11 (double) and 16 (bfloat16)",
-            stash_type);
-    return NULL;
+    /* Statistics are calculated in float or better whatever it says. */
+    return onnxd_op_float_type(node, "stash_type", &stash_type);
 }
 
 static onnxd_status *parse_instance(const onnxd_node *node, int64_t opset, onnxd_arena *arena,

@@ -16,7 +16,7 @@ enum { Y, MEAN, INVERSE };
 typedef struct layer_params {
     int64_t axis;
     float epsilon;
-    int64_t stash_type;
+    onnxd_dtype stash_type;
 } layer_params;
 
 static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *arena, void *out)
@@ -29,15 +29,7 @@ static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *a
     ONNXD_TRY(
         onnxd_attribute_int(node, "axis", -ONNXD_MAX_RANK, ONNXD_MAX_RANK - 1, &params->axis));
     ONNXD_TRY(onnxd_attribute_float(node, "epsilon", &params->epsilon));
-    ONNXD_TRY(
-        onnxd_attribute_int(node, "stash_type", 1, ONNXD_DTYPE_COUNT - 1, &params->stash_type));
-    if ((ONNXD_SET_FLOATS >> params->stash_type & 1) == 0)
-        return onnxd_op_error(
-            node,
-            "attribute 'stash_type' is %" PRId64
-            ", allowed are 1 (float), 10 (float16), 11 (double) and 16 (bfloat16)",
-            params->stash_type);
-    return NULL;
+    return onnxd_op_float_type(node, "stash_type", &params->stash_type);
 }
 
 /* Scale and bias broadcast to X in one direction. */
@@ -76,11 +68,10 @@ static onnxd_status *infer(onnxd_infer *context)
             continue;
         if (params->stash_type != ONNXD_FLOAT && params->stash_type != ONNXD_BFLOAT16)
             return onnxd_op_error(context->node,
-                                  "attribute 'stash_type' is %" PRId64
-                                  ", but the type of output %" PRIu32
-                                  " is 1 (float) or 16 (bfloat16)",
-                                  params->stash_type, i);
-        context->outputs[i].dtype = (onnxd_dtype)params->stash_type;
+                                  "attribute 'stash_type' is %d (%s), but the type of output "
+                                  "%" PRIu32 " is 1 (float) or 16 (bfloat16)",
+                                  (int)params->stash_type, onnxd_dtype_name(params->stash_type), i);
+        context->outputs[i].dtype = params->stash_type;
         context->outputs[i].shape = *x;
         for (int32_t d = axis; d < x->rank; d++)
             context->outputs[i].shape.dims[d] = 1;
