@@ -57,8 +57,7 @@ def multi_head_attention(draw):
         inputs += [half(draw, dtype, (batch, heads, past, size)) for _ in range(2)]
         outputs += [dtype, dtype]
     return draw.case(inputs, {"num_heads": heads, "scale": draw.choice([None, 0.4]),
-                              "unidirectional": draw.choice([None, 1]) if length == total
-                              else None}, outputs, **LOOSE)
+                              "unidirectional": draw.choice([None, 1])}, outputs, **LOOSE)
 
 
 @generator("GroupQueryAttention", domain=MS)
@@ -87,7 +86,9 @@ def group_query_attention(draw):
         half(draw, dtype, (batch, kv_heads, past, size)) if past else None,
         (seen - 1).astype(np.int32), np.array(total, np.int32),
         half(draw, dtype, (8, size // 2)) if rotary else None,
-        half(draw, dtype, (8, size // 2)) if rotary else None]
+        half(draw, dtype, (8, size // 2)) if rotary else None,
+        draw.rng.integers(0, 5, (batch, length)).astype(np.int64)
+        if rotary and draw.chance(0.4) else None]
     if past:
         inputs[5] = np.full(batch, total - 1, np.int32)
     return draw.case(inputs, {"num_heads": heads, "kv_num_heads": kv_heads, "do_rotary": rotary,
