@@ -45,7 +45,7 @@
 #include "graph/passes.h"
 
 /* Changes with every change of a type that crosses the border to a module. */
-#define ONNXD_EP_ABI_VERSION 3u
+#define ONNXD_EP_ABI_VERSION 4u
 
 typedef struct onnxd_ep onnxd_ep;
 typedef struct onnxd_ep_api onnxd_ep_api;
