@@ -24,19 +24,6 @@ static onnxd_status *attribute_error(const onnxd_node *node, const char *name, c
                        onnxd_node_label(NULL, node, label, sizeof(label)), what);
 }
 
-onnxd_status *onnxd_attributes_allow(const onnxd_node *node, const char *const *names)
-{
-    for (uint32_t i = 0; i < node->attribute_count; i++) {
-        const char *const *name = names;
-        while (*name != NULL && strcmp(*name, node->attributes[i].name) != 0)
-            name++;
-        if (*name == NULL)
-            return attribute_error(node, node->attributes[i].name,
-                                   "the operator has no such attribute in this opset");
-    }
-    return NULL;
-}
-
 /* NULL in *out_attribute when absent; an error when present with another kind. */
 static onnxd_status *find(const onnxd_node *node, const char *name, onnxd_attribute_kind kind,
                           const onnxd_attribute **out_attribute)
@@ -50,6 +37,26 @@ static onnxd_status *find(const onnxd_node *node, const char *name, onnxd_attrib
     }
     *out_attribute = attribute;
     return NULL;
+}
+
+onnxd_status *onnxd_attribute_check_kind(const onnxd_node *node, const char *name,
+                                         onnxd_attribute_kind kind)
+{
+    const onnxd_attribute *attribute = NULL;
+    return find(node, name, kind, &attribute);
+}
+
+onnxd_status *onnxd_attributes_allow(const onnxd_node *node, const char *const *names)
+{
+    for (uint32_t i = 0; i < node->attribute_count; i++) {
+        const char *const *name = names;
+        while (*name != NULL && strcmp(*name, node->attributes[i].name) != 0)
+            name++;
+        if (*name == NULL)
+            return attribute_error(node, node->attributes[i].name,
+                                   "the operator has no such attribute in this opset");
+    }
+    return onnxd_attribute_check_kind(node, "consumed_inputs", ONNXD_ATTRIBUTE_INTS);
 }
 
 static onnxd_status *check_range(const onnxd_node *node, const char *name, int64_t value,

@@ -7,9 +7,14 @@
 
 #include "graph/graph.h"
 
-/* Fails unless every attribute of the node is one of `names` (NULL-terminated). */
+/* Fails unless every attribute of the node is one of `names` (NULL-terminated). The kind of
+ * consumed_inputs, which opset 1 gave to many operators and none reads, is checked here. */
 ONNXD_NODISCARD onnxd_status *onnxd_attributes_allow(const onnxd_node *node,
                                                      const char *const *names);
+/* Fails unless the attribute is absent or of that kind: for what is read without a getter, and for
+ * what is allowed and means nothing. */
+ONNXD_NODISCARD onnxd_status *onnxd_attribute_check_kind(const onnxd_node *node, const char *name,
+                                                         onnxd_attribute_kind kind);
 ONNXD_NODISCARD onnxd_status *onnxd_attribute_int(const onnxd_node *node, const char *name,
                                                   int64_t minimum, int64_t maximum,
                                                   int64_t *inout_value);

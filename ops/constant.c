@@ -86,9 +86,7 @@ static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *a
         const onnxd_attribute *attribute = onnxd_node_attribute(node, forms[i].name);
         if (attribute == NULL)
             continue;
-        if (attribute->kind != forms[i].kind)
-            return onnxd_op_error(node, "attribute '%s' has kind %d, must have kind %d",
-                                  forms[i].name, (int)attribute->kind, (int)forms[i].kind);
+        ONNXD_TRY(onnxd_attribute_check_kind(node, forms[i].name, forms[i].kind));
         if (found != NULL)
             return onnxd_op_error(node, "attributes '%s' and '%s' exclude each other", found->name,
                                   attribute->name);

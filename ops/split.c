@@ -22,8 +22,7 @@ static onnxd_status *parse_sizes(const onnxd_node *node, split_params *p)
     const onnxd_attribute *attribute = onnxd_node_attribute(node, "split");
     if (attribute == NULL)
         return NULL;
-    if (attribute->kind != ONNXD_ATTRIBUTE_INTS)
-        return onnxd_op_error(node, "attribute 'split' is not a list of integers");
+    ONNXD_TRY(onnxd_attribute_check_kind(node, "split", ONNXD_ATTRIBUTE_INTS));
     if (attribute->count != node->output_count)
         return onnxd_op_error(node, "attribute 'split' has %zu sizes for %" PRIu32 " outputs",
                               attribute->count, node->output_count);

@@ -85,6 +85,10 @@ onnxd_status *onnxd_gqa_parse(const onnxd_node *node, int64_t opset, onnxd_arena
     ONNXD_TRY(onnxd_attribute_int(node, "smooth_softmax", -1, 1, &p->is_smooth));
     ONNXD_TRY(onnxd_attribute_float(node, "scale", &p->scale));
     ONNXD_TRY(onnxd_attribute_float(node, "softcap", &p->softcap));
+    /* Without the inputs that they go with, which are refused, these mean nothing. */
+    ONNXD_TRY(onnxd_attribute_check_kind(node, "k_norm_epsilon", ONNXD_ATTRIBUTE_FLOAT));
+    ONNXD_TRY(onnxd_attribute_check_kind(node, "q_norm_epsilon", ONNXD_ATTRIBUTE_FLOAT));
+    ONNXD_TRY(onnxd_attribute_check_kind(node, "qk_norm_epsilon", ONNXD_ATTRIBUTE_FLOAT));
     ONNXD_TRY(refuse_others(node));
     return check_params(node, p);
 }

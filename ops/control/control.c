@@ -13,8 +13,9 @@ onnxd_status *onnxd_control_graph(const onnxd_node *node, const char *name,
 {
     ONNXD_TRY(onnxd_attribute_require(node, name));
     const onnxd_attribute *attribute = onnxd_node_attribute(node, name);
-    if (attribute->kind != ONNXD_ATTRIBUTE_GRAPH || attribute->value.graph == NULL)
-        return onnxd_op_error(node, "attribute '%s' is not a graph", name);
+    ONNXD_TRY(onnxd_attribute_check_kind(node, name, ONNXD_ATTRIBUTE_GRAPH));
+    if (attribute->value.graph == NULL)
+        return onnxd_op_error(node, "attribute '%s' holds no graph", name);
     *out_graph = attribute->value.graph;
     return NULL;
 }

@@ -16,8 +16,7 @@ static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *a
     optional_params *p = params;
     ONNXD_TRY(onnxd_attributes_allow(node, names));
     const onnxd_attribute *type = onnxd_node_attribute(node, "type");
-    if (type != NULL && type->kind != ONNXD_ATTRIBUTE_TYPE_PROTO)
-        return onnxd_op_error(node, "attribute 'type' is not a type");
+    ONNXD_TRY(onnxd_attribute_check_kind(node, "type", ONNXD_ATTRIBUTE_TYPE_PROTO));
     if (type == NULL && !onnxd_op_has_input(node, 0))
         return onnxd_op_error(node, "either input 0 or attribute 'type' must be given");
     if (type != NULL)

@@ -29,8 +29,7 @@ onnxd_status *onnxd_scan_loop_parse_list(const onnxd_node *node, const char *nam
     const onnxd_attribute *attribute = onnxd_node_attribute(node, name);
     if (attribute == NULL)
         return NULL;
-    if (attribute->kind != ONNXD_ATTRIBUTE_INTS)
-        return onnxd_op_error(node, "attribute '%s' is not a list of integers", name);
+    ONNXD_TRY(onnxd_attribute_check_kind(node, name, ONNXD_ATTRIBUTE_INTS));
     if (attribute->count != count)
         return onnxd_op_error(node, "attribute '%s' has %zu elements, it must have %zu", name,
                               attribute->count, count);

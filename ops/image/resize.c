@@ -153,9 +153,10 @@ static onnxd_status *parse_upsample_7(const onnxd_node *node, onnxd_resize_param
     const onnxd_attribute *scales = onnxd_node_attribute(node, "scales");
     ONNXD_TRY(onnxd_attributes_allow(node, names));
     ONNXD_TRY(onnxd_attribute_require(node, "scales"));
-    if (scales->kind != ONNXD_ATTRIBUTE_FLOATS || scales->count > ONNXD_MAX_RANK)
-        return onnxd_op_error(node, "attribute 'scales' must be a list of at most %d floats",
-                              ONNXD_MAX_RANK);
+    ONNXD_TRY(onnxd_attribute_check_kind(node, "scales", ONNXD_ATTRIBUTE_FLOATS));
+    if (scales->count > ONNXD_MAX_RANK)
+        return onnxd_op_error(node, "attribute 'scales' has %zu elements, at most %d are allowed",
+                              scales->count, ONNXD_MAX_RANK);
     if (scales->count > 0)
         memcpy(params->scale_values, scales->value.floats, scales->count * sizeof(float));
     set_scales(params, scales->count);

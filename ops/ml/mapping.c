@@ -101,6 +101,10 @@ static onnxd_status *read_default(const onnxd_node *node, mapping *m)
 {
     const onnxd_tensor *tensor = NULL;
     onnxd_text text = {"_Unused", 7};
+    /* The default of another type than the values' is not read. */
+    ONNXD_TRY(onnxd_attribute_check_kind(node, "default_float", ONNXD_ATTRIBUTE_FLOAT));
+    ONNXD_TRY(onnxd_attribute_check_kind(node, "default_int64", ONNXD_ATTRIBUTE_INT));
+    ONNXD_TRY(onnxd_attribute_check_kind(node, "default_string", ONNXD_ATTRIBUTE_STRING));
     ONNXD_TRY(onnxd_attribute_tensor(node, "default_tensor", &tensor));
     if (tensor != NULL) {
         if (tensor->dtype != m->dtype || tensor->count != 1)

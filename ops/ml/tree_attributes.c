@@ -254,6 +254,9 @@ onnxd_status *onnxd_trees_parse(const onnxd_node *node, const char *prefix, int6
     vote_lists votes = {.count = 0};
     place *places = NULL;
     onnxd_trees trees = {.aggregate = ONNXD_TREE_SUM, .target_count = (uint32_t)target_count};
+    /* How often a node was met in training decides nothing. */
+    ONNXD_TRY(onnxd_attribute_check_kind(node, "nodes_hitrates", ONNXD_ATTRIBUTE_FLOATS));
+    ONNXD_TRY(onnxd_attribute_check_kind(node, "nodes_hitrates_as_tensor", ONNXD_ATTRIBUTE_TENSOR));
     ONNXD_TRY(read_nodes(node, arena, &nodes));
     ONNXD_TRY(read_votes(node, prefix, arena, &votes));
     ONNXD_TRY(onnxd_trees_reserve(&trees, node, nodes.count, votes.count, 0, nodes.count, arena));

@@ -216,6 +216,7 @@ static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *a
     ONNXD_TRY(onnxd_attribute_int(node, "aggregate_function", 0, 3, &aggregate));
     ONNXD_TRY(onnxd_attribute_int(node, "post_transform", 0, 4, &transform));
     ONNXD_TRY(onnxd_attribute_int(node, "n_targets", 1, 1 << 20, &targets));
+    ONNXD_TRY(onnxd_attribute_check_kind(node, "nodes_hitrates", ONNXD_ATTRIBUTE_TENSOR));
     p->trees.aggregate = (onnxd_tree_aggregate)aggregate;
     p->trees.target_count = (uint32_t)targets;
     p->transform = (onnxd_ml_transform)transform;

@@ -53,18 +53,6 @@ static onnxd_activation default_activation(onnxd_activation_kind kind)
     return (onnxd_activation){kind, 0, 0};
 }
 
-/* A list attribute of a kind, NULL when absent. */
-static onnxd_status *find_list(const onnxd_node *node, const char *name, onnxd_attribute_kind kind,
-                               const onnxd_attribute **out)
-{
-    const onnxd_attribute *attribute = onnxd_node_attribute(node, name);
-    if (attribute != NULL && attribute->kind != kind)
-        return onnxd_op_error(node, "attribute '%s' must be a list of %s", name,
-                              kind == ONNXD_ATTRIBUTE_FLOATS ? "floats" : "strings");
-    *out = attribute;
-    return NULL;
-}
-
 /* The next of a list of values: each function takes one if it has a use for it. */
 static float next_value(const onnxd_attribute *list, size_t *at, bool is_used, float otherwise)
 {
@@ -76,10 +64,12 @@ static float next_value(const onnxd_attribute *list, size_t *at, bool is_used, f
 static onnxd_status *parse_activations(const onnxd_node *node, const onnxd_recurrent_cell *cell,
                                        onnxd_recurrent_params *params)
 {
-    const onnxd_attribute *names = NULL, *alphas = NULL, *betas = NULL;
-    ONNXD_TRY(find_list(node, "activations", ONNXD_ATTRIBUTE_STRINGS, &names));
-    ONNXD_TRY(find_list(node, "activation_alpha", ONNXD_ATTRIBUTE_FLOATS, &alphas));
-    ONNXD_TRY(find_list(node, "activation_beta", ONNXD_ATTRIBUTE_FLOATS, &betas));
+    const onnxd_attribute *names = onnxd_node_attribute(node, "activations");
+    const onnxd_attribute *alphas = onnxd_node_attribute(node, "activation_alpha");
+    const onnxd_attribute *betas = onnxd_node_attribute(node, "activation_beta");
+    ONNXD_TRY(onnxd_attribute_check_kind(node, "activations", ONNXD_ATTRIBUTE_STRINGS));
+    ONNXD_TRY(onnxd_attribute_check_kind(node, "activation_alpha", ONNXD_ATTRIBUTE_FLOATS));
+    ONNXD_TRY(onnxd_attribute_check_kind(node, "activation_beta", ONNXD_ATTRIBUTE_FLOATS));
     size_t count = cell->activations, needed = count * params->directions;
     bool has_spare = names != NULL && cell->keeps_second_default && names->count == 2;
     if (names != NULL && names->count != needed && !has_spare)

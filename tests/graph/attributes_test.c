@@ -84,3 +84,19 @@ Test(attributes, wrong_kinds_and_ranges_are_errors)
                  ONNXD_INVALID_ARGUMENT, "value -2, allowed are 0 to 9");
     cr_expect(integer == 7 && real == 7.0f && values[0] == 7 && count == 9);
 }
+
+/* What is read without a getter, or not at all, has a kind too. */
+Test(attributes, kinds_are_checked_without_reading)
+{
+    static onnxd_attribute consumed = {
+        .name = "consumed_inputs", .kind = ONNXD_ATTRIBUTE_INT, .count = 1};
+    static const char *const names[] = {"consumed_inputs", NULL};
+    const onnxd_node old = {
+        .name = "n", .op_type = "Add", .attributes = &consumed, .attribute_count = 1};
+    expect_ok(onnxd_attribute_check_kind(&node, "axis", ONNXD_ATTRIBUTE_INT));
+    expect_ok(onnxd_attribute_check_kind(&node, "absent", ONNXD_ATTRIBUTE_INT));
+    expect_error(onnxd_attribute_check_kind(&node, "axis", ONNXD_ATTRIBUTE_GRAPH),
+                 ONNXD_INVALID_ARGUMENT, "kind is int, must be graph");
+    expect_error(onnxd_attributes_allow(&old, names), ONNXD_INVALID_ARGUMENT,
+                 "attribute 'consumed_inputs' of node 'n' (Add): kind is int, must be ints");
+}

@@ -305,7 +305,8 @@ Test(shape_rules, reductions)
         {"Constant", 13, "value_int=1 value_float=1.5", "", "error: exclude each other"},
         {"Constant", 13, "", "", "error: 'value' is required"},
         {"Constant", 11, "value_int=1", "", "error: 'value_int'"},
-        {"Constant", 13, "value=1", "", "error: 'value' has kind"},
+        {"Constant", 13, "value=1", "",
+         "error: attribute 'value' of node 'n' (Constant): kind is int, must be tensor"},
     };
     EXPECT_INFERRED(calls);
 }
