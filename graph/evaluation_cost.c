@@ -6,45 +6,80 @@
 
 #include "graph/internal.h"
 
-/* Operators whose work can exceed the elements that they read and write; it is then bounded by the
- * product of both: windows step through no more taps than the input has elements. An output of
- * unknown size is taken for one like the inputs. */
+/* Operators, of any domain, whose work can exceed the elements that they read and write; it is then
+ * bounded by the product of both: windows step through no more taps than the input has elements,
+ * and rows through no more trees or vectors than the attributes list. An output of unknown size is
+ * taken for one like the inputs. */
 static const char *const superlinear[] = {
     "Attention",
     "AveragePool",
+    "CDist",
+    "CausalConvWithState",
     "Conv",
     "ConvInteger",
     "ConvTranspose",
+    "ConvTransposeWithDynamicPads",
+    "DFT",
     "DeformConv",
     "Det",
+    "DynamicQuantizeLSTM",
+    "DynamicQuantizeMatMul",
     "Einsum",
+    "FlexAttention",
+    "FusedConv",
+    "FusedGemm",
+    "FusedMatMul",
     "GRU",
     "Gemm",
     "GridSample",
+    "GroupQueryAttention",
+    "Inverse",
     "LRN",
     "LSTM",
+    "LinearAttention",
+    "LinearClassifier",
+    "LinearRegressor",
     "LpPool",
     "MatMul",
     "MatMulInteger",
+    "MatMulIntegerToFloat",
+    "MatMulNBits",
     "MaxPool",
+    "MaxRoiPool",
+    "MelWeightMatrix",
+    "MultiHeadAttention",
+    "NGramRepeatBlock",
+    "NhwcMaxPool",
     "NonMaxSuppression",
+    "QAttention",
+    "QGemm",
+    "QLinearAveragePool",
     "QLinearConv",
     "QLinearMatMul",
     "RNN",
     "Resize",
     "RoiAlign",
     "STFT",
+    "SVMClassifier",
+    "SVMRegressor",
+    "StringNormalizer",
     "TfIdfVectorizer",
+    "Tokenizer",
     "TopK",
+    "TreeEnsemble",
+    "TreeEnsembleClassifier",
+    "TreeEnsembleRegressor",
     "Upsample",
-    "DFT",
-    "MelWeightMatrix",
 };
 
-static bool is_superlinear(const onnxd_node *node)
+/* Those that may go through what they read as often as it has elements, whatever they write:
+ * elimination, and sums over products of more than two tensors. */
+static const char *const quadratic[] = {"Det", "Einsum"};
+
+static bool is_listed(const onnxd_node *node, const char *const *names, size_t count)
 {
-    for (size_t i = 0; i < ONNXD_COUNT(superlinear); i++)
-        if (strcmp(superlinear[i], node->op_type) == 0)
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(names[i], node->op_type) == 0)
             return true;
     return false;
 }
@@ -53,6 +88,34 @@ uint64_t onnxd_saturating_add(uint64_t a, uint64_t b)
 {
     uint64_t sum;
     return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+static uint64_t saturating_mul(uint64_t a, uint64_t b)
+{
+    uint64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+/* RoiAlign looks at the input that often for an element of its output, between elements too. */
+static uint64_t points_per_element(const onnxd_node *node)
+{
+    const onnxd_attribute *ratio = onnxd_node_attribute(node, "sampling_ratio");
+    if (ratio == NULL || ratio->kind != ONNXD_ATTRIBUTE_INT || ratio->value.i <= 0)
+        return 1;
+    return saturating_mul((uint64_t)ratio->value.i, (uint64_t)ratio->value.i);
+}
+
+/* Elements of the lists among the attributes: models of classical learning are there. */
+static uint64_t listed_elements(const onnxd_node *node)
+{
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < node->attribute_count; i++) {
+        const onnxd_attribute *attribute = &node->attributes[i];
+        count = onnxd_saturating_add(count, attribute->kind == ONNXD_ATTRIBUTE_TENSOR
+                                                ? attribute->value.tensor->count
+                                                : attribute->count);
+    }
+    return count;
 }
 
 /* False when the size shows only once the output is there. */
@@ -83,14 +146,18 @@ onnxd_evaluation_cost onnxd_node_evaluation_cost(const onnxd_node *node,
     uint64_t out = 1;
     for (uint32_t i = 0; i < node->input_count; i++)
         if (inputs[i] != NULL)
-            in = onnxd_saturating_add(in, inputs[i]->count);
+            in = onnxd_saturating_add(onnxd_saturating_add(in, inputs[i]->count),
+                                      onnxd_tensor_string_bytes(inputs[i]));
     for (uint32_t i = 0; i < node->output_count; i++)
         if (node->outputs[i] != ONNXD_NONE && !add_output(&cost, &output_types[i], &out))
             out = onnxd_saturating_add(out, in);
-    if (!is_superlinear(node))
-        cost.work = onnxd_saturating_add(in, out);
-    else if (__builtin_mul_overflow(in, out, &cost.work))
-        cost.work = UINT64_MAX;
+    cost.work = onnxd_saturating_add(in, out);
+    if (is_listed(node, superlinear, ONNXD_COUNT(superlinear))) {
+        in = onnxd_saturating_add(in, listed_elements(node));
+        cost.work = saturating_mul(saturating_mul(in, out), points_per_element(node));
+    }
+    if (is_listed(node, quadratic, ONNXD_COUNT(quadratic)))
+        cost.work = onnxd_saturating_add(cost.work, saturating_mul(in, in));
     return cost;
 }
 
