@@ -6,6 +6,7 @@ import tempfile
 import unittest
 from unittest import mock
 
+import check_fault_classes
 import check_layers
 import check_sizes
 import check_source
@@ -70,6 +71,19 @@ class Checks(unittest.TestCase):
         self.assertEqual(len(self.problems(check_source.check_words, "a.md", "TO" "DO: x\n")), 1)
         self.assertEqual(len(self.problems(check_source.check_layout, "a.c", "x \n")), 1)
         self.assertEqual(len(self.problems(check_source.check_layout, "a.c", "x")), 1)
+
+    def test_fault_classes(self):
+        rows = "".join(f"| {name} | what | `ops: a/b`<br>`e2e: c.py::test_d` |\n"
+                       for name in check_fault_classes.CLASSES)
+        tests = {"a/b", "c.py::test_d"}
+        self.assertEqual(list(check_fault_classes.check_page(rows, tests)), [])
+        first = rows.partition("\n")[2]
+        self.assertEqual(len(list(check_fault_classes.check_page(first, tests))), 1)
+        renamed = rows.replace("a/b", "a/gone", 1)
+        self.assertEqual(len(list(check_fault_classes.check_page(renamed, tests))), 1)
+        source = 'static const char *const names[] = {"axis", NULL};\nonnxd_attribute_int(node, "k");\n'
+        self.assertEqual(len(self.problems(
+            lambda path: check_fault_classes.check_attributes(path, {"axis"}), "ops/a.c", source)), 1)
 
 
 if __name__ == "__main__":
