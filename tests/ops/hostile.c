@@ -54,22 +54,26 @@ static size_t definition(size_t at, const onnxd_op_def **out_def)
     return count;
 }
 
+static void visit_calls(const onnxd_op_def *def, int64_t opset,
+                        void (*visit)(const op_text *call, const onnxd_op_def *def))
+{
+    for (size_t i = 0; i < ONNXD_COUNT(accepted_calls); i++) {
+        op_text call = accepted_calls[i];
+        call.opset = opset;
+        if (is_of(&call, def) && is_accepted(&call))
+            visit(&call, def);
+    }
+}
+
 void hostile_for_each(void (*visit)(const op_text *call, const onnxd_op_def *def))
 {
     const onnxd_op_registry *registry = onnxd_ops();
     for (size_t t = 0; t < registry->table_count; t++)
-        for (const onnxd_op_def *def = registry->tables[t]; def->op_type != NULL; def++)
-            for (size_t i = 0; i < ONNXD_COUNT(accepted_calls); i++) {
-                op_text call = accepted_calls[i];
-                if (!is_of(&call, def))
-                    continue;
-                call.opset = def->since;
-                if (is_accepted(&call))
-                    visit(&call, def);
-                call.opset = def->until;
-                if (def->until != def->since && is_accepted(&call))
-                    visit(&call, def);
-            }
+        for (const onnxd_op_def *def = registry->tables[t]; def->op_type != NULL; def++) {
+            visit_calls(def, def->since, visit);
+            if (def->until != def->since)
+                visit_calls(def, def->until, visit);
+        }
 }
 
 /* Whether the operator can be called with text alone: its inputs may be tensors, and it has no
