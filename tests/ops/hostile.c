@@ -163,7 +163,17 @@ static void copy_element(onnxd_tensor *target, size_t to, const onnxd_tensor *so
 
 static onnxd_tensor *repeated(const onnxd_tensor *source, const onnxd_shape *shape)
 {
+    static const onnxd_string nothing;
+    static onnxd_string strings[MAX_ELEMENTS];
     onnxd_tensor *target = NULL;
+    if (source->dtype == ONNXD_STRING) {
+        for (size_t i = 0; i < MAX_ELEMENTS; i++)
+            strings[i] = source->count == 0
+                             ? nothing
+                             : ((const onnxd_string *)source->data)[i % source->count];
+        cr_assert(onnxd_tensor_create_strings(shape, strings, &target) == NULL);
+        return target;
+    }
     cr_assert(onnxd_tensor_create(source->dtype, shape, &target) == NULL);
     for (size_t i = 0; i < target->count && source->count > 0; i++)
         copy_element(target, i, source, i % source->count);
@@ -177,7 +187,6 @@ bool hostile_set_shape(op_call *call, uint32_t input, const onnxd_shape *shape)
     call->types[input].shape = *shape;
     call->values[input] = NULL;
     bool is_made = before != NULL && onnxd_shape_count(shape, &count) && count <= MAX_ELEMENTS;
-    /* Strings are borrowed from the call's graph, which outlives them. */
     if (is_made)
         call->values[input] = repeated(before, shape);
     onnxd_tensor_release(before);
