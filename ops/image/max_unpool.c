@@ -134,7 +134,8 @@ static onnxd_status *scatter(const onnxd_compute *context, size_t extent, void *
     const int64_t *indices = onnxd_tensor_view_data(&context->inputs[1]);
     size_t element = onnxd_dtype_size(context->inputs[0].dtype);
     size_t count = onnxd_tensor_view_count(&context->inputs[0]);
-    memset(out, 0, extent * element);
+    if (extent > 0) /* else there is no workspace either */
+        memset(out, 0, extent * element);
     return (element == 2   ? scatter_2
             : element == 4 ? scatter_4
                            : scatter_8)(context->node, in, indices, count, extent, out);

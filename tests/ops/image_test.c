@@ -180,6 +180,8 @@ Test(image, unpooling)
          "error: no extent of at least 0"},
         {"MaxUnpool", 22, "kernel_shape=[2]", "float16[1,0,1]{}; int64[1,0,1]{}",
          "float16[1,0,2]{}"},
+        {"MaxUnpool", 11, "kernel_shape=[1] pads=[1,0]",
+         "float[1,1,1]{5}; int64[1,1,1]{0}; int64[3]{1,1,2}", "error: index 0 is 0"},
     };
     EXPECT_EVALUATED(calls);
 }
