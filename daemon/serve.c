@@ -1,4 +1,5 @@
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -157,6 +158,8 @@ int onnxd_command_serve(const onnxd_invocation *invocation, const onnxd_config *
         .current = config,
         .exit_code = EXIT_SUCCESS,
     };
+    /* There is nothing to reload until the loop runs, and no reason to end. */
+    signal(SIGHUP, SIG_IGN);
     onnxd_status *status = onnxd_log_start();
     if (status != NULL)
         return onnxd_cli_fail(status, false);

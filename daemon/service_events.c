@@ -214,6 +214,17 @@ onnxd_status *onnxd_service_start_events(onnxd_service *service)
     return NULL;
 }
 
+/* libuv gives the signal back to the system, which would end the process by it. */
+static void close_hangup(onnxd_service *service)
+{
+    sigset_t hangup;
+    sigemptyset(&hangup);
+    sigaddset(&hangup, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &hangup, NULL);
+    uv_close((uv_handle_t *)&service->hangup, NULL);
+    signal(SIGHUP, SIG_IGN);
+}
+
 void onnxd_service_close_events(onnxd_service *service)
 {
     if (!service->has_handles)
@@ -221,7 +232,7 @@ void onnxd_service_close_events(onnxd_service *service)
     service->has_handles = false;
     uv_close((uv_handle_t *)&service->terminate, NULL);
     uv_close((uv_handle_t *)&service->interrupt, NULL);
-    uv_close((uv_handle_t *)&service->hangup, NULL);
+    close_hangup(service);
     uv_close((uv_handle_t *)&service->watchdog, NULL);
     uv_close((uv_handle_t *)&service->startup, NULL);
     uv_close((uv_handle_t *)&service->deadline, NULL);

@@ -205,6 +205,16 @@ def test_a_failed_reload_keeps_the_old_version(start_server, repository):
         assert server.infer_json("digits", json.loads(IMAGE_REQUEST))[0] == 200
 
 
+def test_sighup_never_ends_the_daemon(start_server, repository):
+    server = start_server(repository=repository)
+    server.process.send_signal(signal.SIGTERM)
+    # Through the whole of its end, where no loop runs any more that would take the signal.
+    deadline = time.monotonic() + 30
+    while server.process.poll() is None and time.monotonic() < deadline:
+        server.process.send_signal(signal.SIGHUP)
+    assert server.process.returncode == 0, server.log()
+
+
 def wait_for(condition, timeout_s=30):
     deadline = time.monotonic() + timeout_s
     while not condition():
