@@ -22,7 +22,6 @@ typedef struct classifier_params {
     size_t classes;
     const float *prob_a, *prob_b; /* of each pair of classes; NULL: no probabilities */
     size_t width;                 /* of the scores */
-    bool are_weights_positive;
 } classifier_params;
 
 static size_t pair_count(const classifier_params *p)
@@ -58,11 +57,11 @@ static onnxd_status *parse_probabilities(const onnxd_node *node, classifier_para
     size_t a = 0, b = 0;
     ONNXD_TRY(onnxd_attribute_float_list(node, "prob_a", &p->prob_a, &a));
     ONNXD_TRY(onnxd_attribute_float_list(node, "prob_b", &p->prob_b, &b));
-    if (a == 0 || p->svm.vector_count == 0) {
+    if (a == b && (a == 0 || p->svm.vector_count == 0)) {
         p->prob_a = NULL;
         return NULL;
     }
-    if (a < pair_count(p) || b < pair_count(p))
+    if (a != b || a < pair_count(p))
         return onnxd_op_error(node,
                               "attributes 'prob_a' and 'prob_b' have %zu and %zu elements for %zu "
                               "pairs of classes",
@@ -122,9 +121,6 @@ static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *a
     ONNXD_TRY(onnxd_svm_parse(node, vectors, p->classes, &p->svm));
     ONNXD_TRY(parse_probabilities(node, p));
     ONNXD_TRY(check_sizes(node, p));
-    p->are_weights_positive = true;
-    for (size_t i = 0; i < p->svm.coefficient_count; i++)
-        p->are_weights_positive &= p->svm.coefficients[i] >= 0.0f;
     p->width = width_of(p);
     return NULL;
 }
@@ -325,8 +321,6 @@ static size_t classify(const classifier_params *p, const scratch *s)
         onnxd_ml_transform_row(p->transform, s->scores, pair_count(p));
         return best;
     }
-    if (p->are_weights_positive && s->votes[best] >= 0.5)
-        best = 1;
     onnxd_ml_transform_pair(p->transform, ONNXD_ML_OPPOSITE, s->scores);
     return best;
 }

@@ -124,6 +124,19 @@ Test(ml, classifiers)
          "coefficients=[1.0,-1.0] support_vectors=[1.0,2.0] vectors_per_class=[1,-1] rho=[0.0] "
          "classlabels_ints=[0,1]",
          "float[1,1]{1}", "error: element 1 is -1, it must not be negative"},
+        /* The vote decides whatever the signs of the coefficients. */
+        {ML "SVMClassifier:2", 1,
+         "coefficients=[1.0,1.0] support_vectors=[1.0,0.0,0.0,1.0] vectors_per_class=[1,1] "
+         "rho=[-1.0] classlabels_ints=[10,20]",
+         "float[2,2]{5,4,0,0.5}", "int64[2]{10,20}; float[2,2]{-8,8,0.5,-0.5}"},
+        {ML "SVMClassifier:2", 1,
+         "coefficients=[1.0,-1.0] support_vectors=[1.0,2.0] vectors_per_class=[1,1] rho=[0.0] "
+         "classlabels_ints=[0,1] prob_a=[-1.0,-1.0] prob_b=[0.0]",
+         "float[1,1]{1}", "error: have 2 and 1 elements for 1 pairs"},
+        {ML "SVMClassifier:2", 1,
+         "coefficients=[1.0,-1.0] support_vectors=[1.0,2.0] vectors_per_class=[1,1] rho=[0.0] "
+         "classlabels_ints=[0,1] prob_b=[0.0]",
+         "float[1,1]{1}", "error: have 0 and 1 elements for 1 pairs"},
     };
     EXPECT_EVALUATED(calls);
 }

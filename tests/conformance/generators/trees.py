@@ -272,6 +272,8 @@ def svm_classifier(draw):
     if draw.chance():
         attributes |= {"prob_a": [draw.real(-1, -0.5) for _ in range(pairs)],
                        "prob_b": [draw.real(-0.5, 0.5) for _ in range(pairs)]}
+    if draw.chance(0.2):
+        attributes["coefficients"] = [abs(c) for c in attributes["coefficients"]]
     return model(draw, features(draw, draw.type(), width), attributes, [kind, "float"],
                      scale=True, rtol=1e-4, atol=1e-4)
 
