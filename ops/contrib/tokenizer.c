@@ -2,7 +2,7 @@
  * Tokenizer: the pieces of each string, padded to the longest list. Pieces are the matches of
  * `tokenexp`, what lies between matches of the `separators`, or with one empty separator the
  * characters. Pieces of fewer than `mincharnum` characters are dropped; `mark` puts U+0002 and
- * U+0003 around each list.
+ * U+0003 around each list, unless no string has a piece: then all lists are empty.
  */
 #include <string.h>
 
@@ -115,6 +115,7 @@ typedef struct pieces {
 
 typedef struct tokenizer {
     const tokenizer_params *params;
+    const onnxd_run_env *env;
     onnxd_regex *regexes[MAX_SEPARATORS];
     size_t regex_count;
     onnxd_arena arena;
@@ -164,13 +165,15 @@ static onnxd_status *take_characters(tokenizer *t, const onnxd_string *text, pie
 }
 
 /* What matches, or with `is_separator` what lies between. A match of nothing moves on by a
- * character. */
+ * character. To find one match the whole rest may have to be read, so that a long string can take
+ * as long as its square. */
 static onnxd_status *take_matches(tokenizer *t, const onnxd_regex *regex, const onnxd_string *text,
                                   bool is_separator, bool is_last, pieces *list)
 {
     size_t from = 0, begun = 0, first, end;
     while (from <= text->size &&
            onnxd_regex_find(regex, text->data, text->size, from, &first, &end)) {
+        ONNXD_TRY(t->env->check(t->env));
         if (end == first) {
             from = end < text->size ? end + next_character(text->data + end, text->size - end)
                                     : text->size + 1;
@@ -245,12 +248,13 @@ static void close_tokenizer(tokenizer *t)
 
 static void write_list(const tokenizer *t, const pieces *list, size_t width, onnxd_string *out)
 {
+    const bool is_marked = t->params->has_marks != 0 && width > 0;
     size_t at = 0;
-    if (t->params->has_marks != 0)
+    if (is_marked)
         out[at++] = (onnxd_string){"\x02", 1};
     for (const piece *p = list->first; p != NULL; p = p->next)
         out[at++] = p->text;
-    if (t->params->has_marks != 0)
+    if (is_marked)
         out[at++] = (onnxd_string){"\x03", 1};
     while (at < width)
         out[at++] = (onnxd_string){t->params->padding.data, t->params->padding.size};
@@ -264,7 +268,7 @@ static onnxd_status *publish(onnxd_dynamic *dynamic, const tokenizer *t)
     size_t width = 0;
     for (size_t i = 0; i < input->count; i++)
         width = t->lists[i].count > width ? t->lists[i].count : width;
-    if (input->count > 0 && t->params->has_marks != 0)
+    if (width > 0 && t->params->has_marks != 0)
         width += 2;
     shape.dims[shape.rank++] = (int64_t)width;
     ONNXD_TRY(dynamic->env->allocate(dynamic->env, ONNXD_STRING, &shape, &output));
@@ -277,7 +281,7 @@ static onnxd_status *run(onnxd_dynamic *dynamic)
 {
     const onnxd_tensor *input = dynamic->inputs[0]->tensor;
     const onnxd_string *texts = input->data;
-    tokenizer t = {.params = dynamic->params};
+    tokenizer t = {.params = dynamic->params, .env = dynamic->env};
     if (input->shape.rank != 1 && input->shape.rank != 2)
         return onnxd_op_error(dynamic->node, "the input has rank %d, allowed are 1 and 2",
                               (int)input->shape.rank);

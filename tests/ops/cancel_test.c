@@ -1,5 +1,6 @@
 /* Operators that may be at work for long ask now and then whether the request still stands. */
 #include <criterion/criterion.h>
+#include <string.h>
 
 #include "tests/ops/control_model.h"
 
@@ -82,4 +83,28 @@ Test(cancel, in_the_middle_of_attention)
         onnxd_status_free(status);
         onnxd_datum_release(output);
     }
+}
+
+static onnxd_attribute text_attribute(const char *name, const char *text)
+{
+    return (onnxd_attribute){
+        .name = name, .kind = ONNXD_ATTRIBUTE_STRING, .count = 1, .value.s = {text, strlen(text)}};
+}
+
+/* Each match reads the string to its end, so that one long string is work enough. */
+Test(cancel, in_the_middle_of_one_string)
+{
+    static const char *const text = "aaaaaaaaaaaaaaaa";
+    const onnxd_attribute attributes[] = {control_int("mark", 0), control_int("mincharnum", 1),
+                                          text_attribute("pad_value", "#"),
+                                          text_attribute("tokenexp", "a.*b|a")};
+    onnxd_graph *graph = control_graph("x");
+    control_node(graph, "com.microsoft/Tokenizer", 1, "x", "y", attributes, 4);
+    control_outputs(graph, "y");
+    onnxd_datum *input = control_text(1, &text), *output = NULL;
+    control_limit = (control_limits){.tensor_bytes = 1 << 20, .checks = 8};
+    onnxd_status *status = control_run(graph, &input, &output);
+    cr_expect_eq(onnxd_status_code(status), ONNXD_CANCELLED);
+    onnxd_status_free(status);
+    onnxd_datum_release(output);
 }

@@ -104,3 +104,18 @@ Test(text, term_counts)
     };
     EXPECT_EVALUATED(calls);
 }
+
+/* "If the tokenizer removes the entire content", the last extent is 0, marks or not. */
+Test(text, strings_without_tokens)
+{
+#define TOKENIZER(mark, expression)                                                                \
+    "com.microsoft/Tokenizer", 1,                                                                  \
+        "mark=" mark " mincharnum=1 pad_value='#' tokenexp='" expression "'"
+    static const op_text calls[] = {
+        {TOKENIZER("1", "[0-9]+"), "string[2]{ab,c}", "string[2,0]{}"},
+        {TOKENIZER("0", "[0-9]+"), "string[1,2]{ab,c}", "string[1,2,0]{}"},
+        {TOKENIZER("1", "[a-b]+"), "string[2]{ab,c}", "string[2,3]{\x02,ab,\x03,\x02,\x03,#}"},
+        {TOKENIZER("1", "[a-b]+"), "string[0]{}", "string[0,0]{}"},
+    };
+    EXPECT_EVALUATED(calls);
+}
