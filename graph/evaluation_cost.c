@@ -6,10 +6,10 @@
 
 #include "graph/internal.h"
 
-/* Operators, of any domain, whose work can exceed the elements that they read and write; it is then
- * bounded by the product of both: windows step through no more taps than the input has elements,
- * and rows through no more trees or vectors than the attributes list. An output of unknown size is
- * taken for one like the inputs. */
+/* Operators whose work can exceed the elements that they read and write, of any domain. It is then
+ * bounded by the product of what they read and all that they read and write: windows step through
+ * no more taps than the input has elements, rows and vectors are compared with each other at most.
+ * An output of unknown size is taken for one like the inputs. */
 static const char *const superlinear[] = {
     "Attention",
     "AveragePool",
@@ -57,6 +57,7 @@ static const char *const superlinear[] = {
     "QLinearConv",
     "QLinearMatMul",
     "RNN",
+    "RegexFullMatch",
     "Resize",
     "RoiAlign",
     "STFT",
@@ -72,14 +73,10 @@ static const char *const superlinear[] = {
     "Upsample",
 };
 
-/* Those that may go through what they read as often as it has elements, whatever they write:
- * elimination, and sums over products of more than two tensors. */
-static const char *const quadratic[] = {"Det", "Einsum"};
-
-static bool is_listed(const onnxd_node *node, const char *const *names, size_t count)
+static bool is_superlinear(const onnxd_node *node)
 {
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(names[i], node->op_type) == 0)
+    for (size_t i = 0; i < ONNXD_COUNT(superlinear); i++)
+        if (strcmp(superlinear[i], node->op_type) == 0)
             return true;
     return false;
 }
@@ -96,26 +93,45 @@ static uint64_t saturating_mul(uint64_t a, uint64_t b)
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-/* RoiAlign looks at the input that often for an element of its output, between elements too. */
-static uint64_t points_per_element(const onnxd_node *node)
+/* Elements, and the bytes of strings. */
+static uint64_t tensor_size(const onnxd_tensor *tensor)
 {
-    const onnxd_attribute *ratio = onnxd_node_attribute(node, "sampling_ratio");
-    if (ratio == NULL || ratio->kind != ONNXD_ATTRIBUTE_INT || ratio->value.i <= 0)
-        return 1;
-    return saturating_mul((uint64_t)ratio->value.i, (uint64_t)ratio->value.i);
+    return onnxd_saturating_add(tensor->count, onnxd_tensor_string_bytes(tensor));
 }
 
-/* Elements of the lists among the attributes: models of classical learning are there. */
-static uint64_t listed_elements(const onnxd_node *node)
+/* Weights, trees and tables can be attributes. */
+static uint64_t attribute_size(const onnxd_attribute *attribute)
 {
-    uint64_t count = 0;
-    for (uint32_t i = 0; i < node->attribute_count; i++) {
-        const onnxd_attribute *attribute = &node->attributes[i];
-        count = onnxd_saturating_add(count, attribute->kind == ONNXD_ATTRIBUTE_TENSOR
-                                                ? attribute->value.tensor->count
-                                                : attribute->count);
+    switch (attribute->kind) {
+    case ONNXD_ATTRIBUTE_STRING:
+        return attribute->value.s.size;
+    case ONNXD_ATTRIBUTE_TENSOR:
+    case ONNXD_ATTRIBUTE_SPARSE_TENSOR:
+        return tensor_size(attribute->value.tensor);
+    default:
+        return attribute->count;
     }
-    return count;
+}
+
+/* Elements that the node reads, 1 at least. */
+static uint64_t read_size(const onnxd_node *node, const onnxd_tensor *const *inputs)
+{
+    uint64_t size = 1;
+    for (uint32_t i = 0; i < node->input_count; i++)
+        if (inputs[i] != NULL)
+            size = onnxd_saturating_add(size, tensor_size(inputs[i]));
+    for (uint32_t i = 0; i < node->attribute_count; i++)
+        size = onnxd_saturating_add(size, attribute_size(&node->attributes[i]));
+    return size;
+}
+
+/* Each element of a RoiAlign's output is made of so many points. */
+static uint64_t points_of(const onnxd_node *node)
+{
+    const onnxd_attribute *ratio = onnxd_node_attribute(node, "sampling_ratio");
+    if (ratio == NULL || ratio->kind != ONNXD_ATTRIBUTE_INT || ratio->value.i < 2)
+        return 1;
+    return saturating_mul((uint64_t)ratio->value.i, (uint64_t)ratio->value.i);
 }
 
 /* False when the size shows only once the output is there. */
@@ -142,22 +158,14 @@ onnxd_evaluation_cost onnxd_node_evaluation_cost(const onnxd_node *node,
                                                  const onnxd_tensor_type *output_types)
 {
     onnxd_evaluation_cost cost = {0};
-    uint64_t in = 1;
+    uint64_t in = read_size(node, inputs);
     uint64_t out = 1;
-    for (uint32_t i = 0; i < node->input_count; i++)
-        if (inputs[i] != NULL)
-            in = onnxd_saturating_add(onnxd_saturating_add(in, inputs[i]->count),
-                                      onnxd_tensor_string_bytes(inputs[i]));
     for (uint32_t i = 0; i < node->output_count; i++)
         if (node->outputs[i] != ONNXD_NONE && !add_output(&cost, &output_types[i], &out))
             out = onnxd_saturating_add(out, in);
     cost.work = onnxd_saturating_add(in, out);
-    if (is_listed(node, superlinear, ONNXD_COUNT(superlinear))) {
-        in = onnxd_saturating_add(in, listed_elements(node));
-        cost.work = saturating_mul(saturating_mul(in, out), points_per_element(node));
-    }
-    if (is_listed(node, quadratic, ONNXD_COUNT(quadratic)))
-        cost.work = onnxd_saturating_add(cost.work, saturating_mul(in, in));
+    if (is_superlinear(node))
+        cost.work = saturating_mul(saturating_mul(in, cost.work), points_of(node));
     return cost;
 }
 

@@ -202,25 +202,58 @@ Test(passes, folding_obeys_its_budgets)
     onnxd_graph_destroy(graph);
 }
 
-/* Work is bounded too: products of these would take minutes. */
-Test(passes, folding_work_is_bounded)
+static onnxd_tensor *zeros(int32_t rank, const int64_t *dims)
 {
-    onnxd_graph *graph = build_graph();
-    int64_t dims[2] = {2048, 2048};
-    onnxd_shape shape = onnxd_shape_from(2, dims);
+    onnxd_shape shape = onnxd_shape_from(rank, dims);
     onnxd_tensor *tensor = NULL;
     expect_ok(onnxd_tensor_create(ONNXD_FLOAT, &shape, &tensor));
-    onnxd_graph_set_constant(graph, build_value(graph, "w"), tensor);
-    onnxd_tensor_release(tensor);
-    onnxd_op_def slow = *build_node(graph, "MatMul", "w,w", "y")->def;
-    onnxd_pass_env generous = env;
-    generous.fold_max_node_bytes = generous.fold_max_total_bytes = (uint64_t)1 << 40;
-    slow.compute = refuse_to_run;
-    graph->nodes[0].def = &slow;
-    build_signature(graph, "", "y");
-    expect_ok(onnxd_passes_run(graph, &generous));
-    cr_expect(graph->node_count == 1);
-    onnxd_graph_destroy(graph);
+    return tensor;
+}
+
+/* Work is bounded too: each of these would take seconds to hours. */
+Test(passes, folding_work_is_bounded)
+{
+    static float many[1 << 16];
+    static const onnxd_attribute lists[] = {
+        {.name = "coefficients",
+         .kind = ONNXD_ATTRIBUTE_FLOATS,
+         .count = ONNXD_COUNT(many),
+         .value.floats = many},
+        {.name = "sampling_ratio", .kind = ONNXD_ATTRIBUTE_INT, .count = 1, .value.i = 1024},
+    };
+    static const struct {
+        const char *op_type;
+        int64_t rows;
+        const onnxd_attribute *attribute;
+    } cases[] = {
+        {"MatMul", 2048, NULL},     {"CDist", 1024, NULL},        {"NGramRepeatBlock", 8, NULL},
+        {"GRU", 8, NULL},           {"TfIdfVectorizer", 8, NULL}, {"SVMRegressor", 1, &lists[0]},
+        {"RoiAlign", 1, &lists[1]},
+    };
+    for (size_t i = 0; i < ONNXD_COUNT(cases); i++) {
+        onnxd_graph *graph = build_graph();
+        const int64_t dims[2] = {cases[i].rows, cases[i].attribute == NULL ? 4096 : 64};
+        onnxd_tensor *tensor = zeros(2, dims);
+        onnxd_graph_set_constant(graph, build_value(graph, "w"), tensor);
+        onnxd_tensor_release(tensor);
+        onnxd_op_def slow = *build_node(graph, "Add", "w,w", "y")->def;
+        onnxd_node *node = &graph->nodes[0];
+        onnxd_attribute attribute;
+        onnxd_pass_env generous = env;
+        generous.fold_max_node_bytes = generous.fold_max_total_bytes = (uint64_t)1 << 40;
+        slow.compute = refuse_to_run;
+        slow.op_type = node->op_type = cases[i].op_type;
+        node->def = &slow;
+        if (cases[i].attribute != NULL) {
+            attribute = *cases[i].attribute;
+            node->attributes = &attribute;
+            node->attribute_count = 1;
+        }
+        build_signature(graph, "", "y");
+        expect_ok(onnxd_passes_run(graph, &generous));
+        cr_expect(graph->node_count == 1, "%s", cases[i].op_type);
+        onnxd_graph_destroy(graph);
+    }
 }
 
 Test(passes, constant_nodes_give_their_tensor_away)
