@@ -173,15 +173,14 @@ static onnxd_status *specialize_node(specializer *s, const onnxd_node *node)
 {
     bool all_known;
     onnxd_status *status = gather(s, node, &all_known);
-    if (status != NULL)
-        return onnxd_node_context(s->graph, node, status);
-    status = onnxd_op_infer(node, s->input_types, s->input_values, s->output_types);
+    if (status == NULL)
+        status = onnxd_op_infer(node, s->input_types, s->input_values, s->output_types);
     if (status == NULL)
         status = set_output_types(s, node);
     if (status == NULL && all_known && is_needed(s, node) && node->def->compute != NULL &&
         !node->def->is_nondeterministic)
         status = evaluate(s, node);
-    return status;
+    return onnxd_node_context(s->graph, node, status);
 }
 
 static onnxd_status *specializer_init(specializer *s)

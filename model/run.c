@@ -201,13 +201,16 @@ static onnxd_status *issue_steps(onnxd_run *run, const onnxd_stage *stage,
                                  const atomic_bool *cancelled)
 {
     const onnxd_plan *plan = run->plan;
+    const onnxd_graph *graph = plan->model->graph;
     for (uint32_t i = stage->first_step; i < stage->first_step + stage->step_count; i++) {
         const onnxd_step *step = &plan->steps[i];
         if (cancelled != NULL && atomic_load_explicit(cancelled, memory_order_relaxed))
             return onnxd_error(ONNXD_CANCELLED, "the request was cancelled");
         if (step->workspace_offset != ONNXD_NO_WORKSPACE)
             run->args[i].workspace = (char *)space_base(run, stage->space) + step->workspace_offset;
-        ONNXD_TRY(onnxd_kernel_enqueue(step->kernel, &run->args[i]));
+        onnxd_status *status = onnxd_kernel_enqueue(step->kernel, &run->args[i]);
+        if (ONNXD_UNLIKELY(status != NULL))
+            return onnxd_node_context(graph, &graph->nodes[step->node], status);
     }
     return NULL;
 }

@@ -164,15 +164,21 @@ static void put_name(onnxd_strbuf *out, unsigned field, const char *item)
     put_text(out, field, item);
 }
 
-void onnx_node(onnx_file *file, const char *op_type, const char *inputs, const char *outputs)
+void onnx_unnamed_node(onnx_file *file, const char *op_type, const char *inputs,
+                       const char *outputs)
 {
     end_node(file);
     file->node = fresh();
     file->has_node = true;
     each(inputs, put_name, &file->node, NODE_INPUT);
     each(outputs, put_name, &file->node, NODE_OUTPUT);
-    put_text(&file->node, NODE_NAME, outputs);
     put_text(&file->node, NODE_OP_TYPE, op_type);
+}
+
+void onnx_node(onnx_file *file, const char *op_type, const char *inputs, const char *outputs)
+{
+    onnx_unnamed_node(file, op_type, inputs, outputs);
+    put_text(&file->node, NODE_NAME, outputs);
 }
 
 void onnx_attribute_int(onnx_file *file, const char *name, int64_t value)

@@ -23,8 +23,10 @@ onnx_file onnx_file_begin(void);
 /* Dims are separated by commas; a number or a symbol's name; "" is a scalar. */
 void onnx_input(onnx_file *file, const char *name, onnxd_dtype dtype, const char *dims);
 void onnx_output(onnx_file *file, const char *name, onnxd_dtype dtype, const char *dims);
-/* Names are separated by commas. */
+/* Names are separated by commas. The node's own name is `outputs`, or none. */
 void onnx_node(onnx_file *file, const char *op_type, const char *inputs, const char *outputs);
+void onnx_unnamed_node(onnx_file *file, const char *op_type, const char *inputs,
+                       const char *outputs);
 /* Attributes of the node added last. */
 void onnx_attribute_int(onnx_file *file, const char *name, int64_t value);
 void onnx_attribute_text(onnx_file *file, const char *name, const char *text);

@@ -326,6 +326,38 @@ Test(run, refuses_inputs_that_do_not_fit)
     onnxd_runtime_destroy(runtime);
 }
 
+/* A name is not needed for that: shapes and values that do not fit show only with a request. */
+Test(run, errors_say_which_node)
+{
+    static const int64_t beyond[] = {0, 7};
+    static const float x[] = {1, 2, 3};
+    onnxd_plan *plan;
+    onnxd_run *run = NULL;
+    onnxd_runtime *runtime = support_runtime("cpu;cpu.threads=1");
+    onnx_file file = onnx_file_begin();
+    onnx_input(&file, "x", ONNXD_FLOAT, "N");
+    onnx_input(&file, "z", ONNXD_FLOAT, "M");
+    onnx_input(&file, "at", ONNXD_INT64, "K");
+    onnx_node(&file, "Add", "x,x", "a");
+    onnx_unnamed_node(&file, "Add", "a,z", "b");
+    onnx_unnamed_node(&file, "Gather", "b,at", "y");
+    onnx_output(&file, "y", ONNXD_FLOAT, "K");
+    onnxd_model *model = support_load(runtime, &file, NULL);
+
+    onnxd_tensor_view inputs[] = {support_view(x, ONNXD_FLOAT, "3"),
+                                  support_view(x, ONNXD_FLOAT, "2"),
+                                  support_view(beyond, ONNXD_INT64, "2")};
+    support_error(onnxd_model_prepare(model, inputs, &plan), ONNXD_INVALID_ARGUMENT,
+                  "node #1 (Add): shapes [3] and [2] do not broadcast");
+    inputs[1] = inputs[0];
+    support_ok(onnxd_model_prepare(model, inputs, &plan));
+    support_error(onnxd_run_once(plan, inputs, &run), ONNXD_INVALID_ARGUMENT,
+                  "node #2 (Gather): index 7 (element 1 of input 1)");
+    onnxd_plan_release(plan);
+    onnxd_model_release(model);
+    onnxd_runtime_destroy(runtime);
+}
+
 Test(run, takes_an_empty_batch)
 {
     onnx_file file;
