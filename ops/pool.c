@@ -284,7 +284,8 @@ static void finish_indices(const onnxd_window_geometry *g, bool is_column_major,
 {
     for (size_t i = 0; i < count; i++) {
         int64_t at = indices[i];
-        if (is_column_major) {
+        /* Windows over nothing have position 0 in either order. */
+        if (is_column_major && at != 0) {
             int64_t x = at % g->in[2], y = at / g->in[2] % g->in[1], z = at / g->in[2] / g->in[1];
             /* The first spatial dimension runs fastest; absent ones have extent 1. */
             at = z + (y + x * g->in[1]) * g->in[0];

@@ -196,6 +196,10 @@ onnxd_window_geometry onnxd_window_resolve(const onnxd_window *window, int32_t s
         geometry.pad_begin[absent + i] = a.pad_begin;
         geometry.pad_end[absent + i] = a.pad_end;
     }
+    /* The other extents of an input without elements may be huge. With nothing to read, all are 0:
+     * no window then has a tap to visit, and no offset to compute. */
+    if (geometry.in[0] == 0 || geometry.in[1] == 0 || geometry.in[2] == 0)
+        memset(geometry.in, 0, sizeof(geometry.in));
     return geometry;
 }
 

@@ -40,7 +40,8 @@ typedef struct onnxd_window {
 /* Always three dimensions, depth, height, width: absent leading ones have extent 1, stride 1. */
 typedef struct onnxd_window_geometry {
     int32_t spatial; /* how many of the three are real; they are the last ones */
-    int64_t in[3], out[3], kernel[3], stride[3], dilation[3], pad_begin[3];
+    int64_t in[3];   /* for kernels to read by: all 0 when one is, absent ones too */
+    int64_t out[3], kernel[3], stride[3], dilation[3], pad_begin[3];
     int64_t pad_end[3]; /* as the attributes say; in ceil mode a window may end beyond it */
 } onnxd_window_geometry;
 

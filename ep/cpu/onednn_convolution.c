@@ -24,7 +24,7 @@ static onnxd_status *make(const onnxd_cpu_case *c, onnxd_cpu_kernel *kernel)
     w->spatial = g.spatial;
     for (int i = 0; i < g.spatial; i++) {
         int from = 3 - g.spatial + i;
-        w->in[i] = g.in[from];
+        w->in[i] = input->dims[2 + i];
         w->out[i] = g.out[from];
         w->kernel[i] = g.kernel[from];
         w->stride[i] = g.stride[from];

@@ -25,7 +25,7 @@ static bool window_of(const onnxd_pool_params *params, const onnxd_shape *input,
     onnxd_dnnl_window w = {.spatial = g.spatial};
     for (int i = 0; i < g.spatial; i++) {
         int from = 3 - g.spatial + i;
-        w.in[i] = g.in[from];
+        w.in[i] = input->dims[2 + i];
         w.out[i] = g.out[from];
         w.kernel[i] = g.kernel[from];
         w.stride[i] = g.stride[from];

@@ -261,7 +261,8 @@ static onnxd_status *infer(onnxd_infer *context)
 typedef struct transpose_extent {
     int64_t in[3], out[3], kernel[3], stride[3], dilation[3], pad_begin[3];
     size_t batch, groups, channels_per_group, maps_per_group;
-    size_t in_plane, out_plane, kernel_plane;
+    size_t in_plane; /* 0 when the input has no elements */
+    size_t out_plane, kernel_plane;
     size_t block; /* maps in one matrix product, at least 1 */
 } transpose_extent;
 
@@ -302,7 +303,9 @@ static onnxd_status *extent_of(const onnxd_compute *context, const onnxd_tensor_
         e.dilation[to] = params->window.dilations[i];
         e.pad_begin[to] = axis.pad_begin;
     }
-    e.in_plane = volume(e.in);
+    /* Beside a zero among batch and channels the plane's extents may be huge; then only the bias is
+     * left of the result. */
+    e.in_plane = onnxd_tensor_view_count(&context->inputs[0]) == 0 ? 0 : volume(e.in);
     e.out_plane = volume(e.out);
     e.kernel_plane = volume(e.kernel);
     size_t map_bytes;

@@ -108,6 +108,7 @@ static onnxd_status *infer(onnxd_infer *context)
     return NULL;
 }
 
+/* `extent` elements, at least 1. */
 #define SCATTER(bytes, T)                                                                          \
     static onnxd_status *scatter_##bytes(const onnxd_node *node, const void *in,                   \
                                          const int64_t *indices, size_t count, size_t extent,      \
@@ -117,9 +118,8 @@ static onnxd_status *infer(onnxd_infer *context)
         T *to = out;                                                                               \
         for (size_t i = 0; i < count; i++) {                                                       \
             if ((uint64_t)indices[i] >= extent)                                                    \
-                return onnxd_op_error(                                                             \
-                    node, "index %zu is %" PRId64 ", allowed are 0 to %zu (below %zu)", i,         \
-                    indices[i], extent == 0 ? 0 : extent - 1, extent);                             \
+                return onnxd_op_error(node, "index %zu is %" PRId64 ", allowed are 0 to %zu", i,   \
+                                      indices[i], extent - 1);                                     \
             to[indices[i]] = from[i];                                                              \
         }                                                                                          \
         return NULL;                                                                               \
@@ -134,8 +134,13 @@ static onnxd_status *scatter(const onnxd_compute *context, size_t extent, void *
     const int64_t *indices = onnxd_tensor_view_data(&context->inputs[1]);
     size_t element = onnxd_dtype_size(context->inputs[0].dtype);
     size_t count = onnxd_tensor_view_count(&context->inputs[0]);
-    if (extent > 0) /* else there is no workspace either */
-        memset(out, 0, extent * element);
+    if (extent == 0 && count > 0)
+        return onnxd_op_error(context->node,
+                              "index 0 is %" PRId64 ", but the pooled tensor has no elements",
+                              indices[0]);
+    if (extent == 0)
+        return NULL;
+    memset(out, 0, extent * element);
     return (element == 2   ? scatter_2
             : element == 4 ? scatter_4
                            : scatter_8)(context->node, in, indices, count, extent, out);

@@ -82,12 +82,14 @@ static onnxd_status *compute(const onnxd_compute *compute)
     int64_t to = 0, from = 0;
     onnxd_strides_of(&shape, strides[0]);
     onnxd_strides_of(&input->shape, strides[1]);
-    bool is_padded = false, is_empty = false;
+    bool is_padded = false, is_empty = onnxd_tensor_view_count(input) == 0;
     for (int32_t i = 0; i < shape.rank; i++) {
         int64_t in = input->shape.dims[i], out = shape.dims[i];
         window[i] = in < out ? in : out;
         is_padded = is_padded || in < out;
-        is_empty = is_empty || window[i] == 0;
+        /* Beside a zero the other extents may be huge, and their offsets not fit. */
+        if (is_empty)
+            continue;
         if (in > out)
             from += (in - out) / 2 * strides[1][i];
         else

@@ -47,10 +47,13 @@ void onnxd_element_walk_init(onnxd_element_walk *walk, const onnxd_node *node,
     int64_t strides[2][ONNXD_LOOP_MAX_RANK] = {{0}};
     memset(walk, 0, sizeof(*walk));
     onnxd_strides_of(&indices->shape, strides[0]);
-    onnxd_strides_of(data, strides[1]);
     walk->node = node;
     walk->indices = indices;
     walk->dim = data->dims[axis];
+    /* Without elements on the axis every index is refused, and products of the other extents may
+     * not fit. */
+    if (walk->dim != 0)
+        onnxd_strides_of(data, strides[1]);
     walk->axis_stride = strides[1][axis];
     strides[1][axis] = 0;
     onnxd_loop_init(&walk->loop, data->rank, indices->shape.dims, 2,

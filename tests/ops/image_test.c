@@ -152,6 +152,11 @@ Test(image, regions)
         {"MaxRoiPool", 1, "pooled_shape=[1,1]", "float[1,1,1,2]{1,3}; float[1,5]{1,0,0,1,1}",
          "error: region 0 is of image 1, allowed are 0 to 0"},
         {"MaxRoiPool", 1, "pooled_shape=[1,1]", "float[1,1,1,2]{1,3}; float[1,5]{nan,0,0,1,1}",
+        {"MaxRoiPool", 1, "pooled_shape=[1,2]",
+         "float[1,1,1152921504606846976,0]{}; float[1,5]{0,0,0,1e30,1e30}", "float[1,1,1,2]{0,0}"},
+        {"MaxRoiPool", 1, "pooled_shape=[2,1]",
+         "double[1,1,0,1152921504606846976]{}; double[1,5]{0,0,0,1e30,1e30}",
+         "double[1,1,2,1]{0,0}"},
          "error: region 0 is of image"},
         {"MaxRoiPool", 1, "pooled_shape=[1,2]",
          "float[1,1,1,2]{1,3}; float[1,5]{0,-1e38,nan,1e38,1}", "float[1,1,1,2]{0,0}"},
@@ -181,7 +186,8 @@ Test(image, unpooling)
         {"MaxUnpool", 22, "kernel_shape=[2]", "float16[1,0,1]{}; int64[1,0,1]{}",
          "float16[1,0,2]{}"},
         {"MaxUnpool", 11, "kernel_shape=[1] pads=[1,0]",
-         "float[1,1,1]{5}; int64[1,1,1]{0}; int64[3]{1,1,2}", "error: index 0 is 0"},
+         "float[1,1,1]{5}; int64[1,1,1]{0}; int64[3]{1,1,2}",
+         "error: index 0 is 0, but the pooled tensor has no elements"},
     };
     EXPECT_EVALUATED(calls);
 }
@@ -219,6 +225,11 @@ Test(image, transposed_convolutions)
          "float16[1,1,2]{1,2}; float16[1,1,2]{1,3}; float16[1]{1}", "float16[1,1,4]{2,4,3,7}"},
         {"ConvTranspose", 11, "strides=[2]", "float[1,1,0]{}; float[1,1,3]{1,2,3}; float[1]{4}",
          "float[1,1,1]{4}"},
+        /* 2^64 + 1, beside no channels. */
+        {"ConvTranspose", 11, "output_shape=[1,1]",
+         "float[1,0,274177,67280421310721]{}; float[0,1,1,1]{}; float[1]{5}", "float[1,1,1,1]{5}"},
+        {"ConvTranspose", 11, "output_shape=[1,1]",
+         "float16[1,0,4294967296,4294967296]{}; float16[0,1,1,1]{}", "float16[1,1,1,1]{0}"},
         {"ConvTranspose", 11, "strides=[2] auto_pad='SAME_UPPER'",
          "float[1,1,2]{1,2}; float[1,1,1]{1}", "float[1,1,4]{1,0,2,0}"},
         {"ConvTranspose", 11, "", "float[1,0,2]{}; float[0,1,1]{}", "float[1,1,2]{0,0}"},

@@ -42,6 +42,35 @@ Test(pool, kernels_wider_than_the_output)
     EXPECT_EVALUATED(calls);
 }
 
+/* Windows over planes without elements, of extents whose products fit no integer and that no kernel
+ * may step through; positions over nothing are 0 in either order. */
+Test(pool, windows_over_nothing)
+{
+    static const op_text calls[] = {
+        {"MaxPool", 12,
+         "kernel_shape=[2147483647,2147483647,2] pads=[0,0,1,0,0,1] "
+         "strides=[2147483647,2147483647,1]",
+         "float[1,1,4294967296,8589934592,0]{}",
+         "float[1,1,2,4,1]{-INF,-INF,-INF,-INF,-INF,-INF,-INF,-INF}"},
+        {"MaxPool:2", 12, "kernel_shape=[1,2] pads=[0,1,0,1] storage_order=1", "float[1,1,1,0]{}",
+         "float[1,1,1,1]{-INF}; int64[1,1,1,1]{0}"},
+        {"MaxPool:2", 12, "kernel_shape=[2,1] pads=[1,0,1,0] storage_order=1", "int8[1,2,0,1]{}",
+         "int8[1,2,1,1]{-128,-128}; int64[1,2,1,1]{0,0}"},
+        {"AveragePool", 19,
+         "kernel_shape=[1,1,2] pads=[0,0,1,0,0,1] strides=[2147483647,2147483647,1]",
+         "float[1,1,4294967296,8589934592,0]{}", "float[1,1,3,5,1]{0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}"},
+        {"LpPool", 18, "kernel_shape=[1,1,2] pads=[0,0,1,0,0,1] strides=[2147483647,2147483647,1]",
+         "float[1,1,4294967296,8589934592,0]{}", "float[1,1,3,5,1]{0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}"},
+        {"Conv", 11, "pads=[0,0,1,0,0,1] strides=[2147483647,2147483647,1]",
+         "float[1,1,4294967296,8589934592,0]{}; float[1,1,1,1,2]{1,1}; float[1]{3}",
+         "float[1,1,3,5,1]{3,3,3,3,3,3,3,3,3,3,3,3,3,3,3}"},
+        {"ConvInteger", 10, "pads=[0,0,1,0,0,1] strides=[2147483647,2147483647,1]",
+         "uint8[1,1,4294967296,8589934592,0]{}; uint8[1,1,1,1,2]{1,1}",
+         "int32[1,1,3,5,1]{0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}"},
+    };
+    EXPECT_EVALUATED(calls);
+}
+
 /* One rule with and without indices, by either way through a row: NaN is never the largest. */
 Test(pool, maxima_beside_nan)
 {
