@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "ops/choice.h"
 #include "ops/convert.h"
 #include "ops/ops.h"
 #include "ops/support.h"
@@ -28,18 +29,13 @@ typedef struct cast_params {
 static onnxd_status *parse_rounding(const onnxd_node *node, onnxd_rounding *rounding)
 {
     int64_t saturate = 1;
-    onnxd_text mode = {"up", 2};
+    static const char *const modes[] = {
+        [ONNXD_ROUND_UP] = "up", [ONNXD_ROUND_DOWN] = "down", [ONNXD_ROUND_NEAREST] = "nearest"};
+    size_t mode = ONNXD_ROUND_UP;
     ONNXD_TRY(onnxd_attribute_int(node, "saturate", 0, 1, &saturate));
-    ONNXD_TRY(onnxd_attribute_string(node, "round_mode", &mode));
+    ONNXD_TRY(onnxd_op_choice(node, "round_mode", modes, ONNXD_COUNT(modes), &mode));
     rounding->saturates = saturate != 0;
-    if (strcmp(mode.data, "up") == 0)
-        rounding->scale_mode = ONNXD_ROUND_UP;
-    else if (strcmp(mode.data, "down") == 0)
-        rounding->scale_mode = ONNXD_ROUND_DOWN;
-    else if (strcmp(mode.data, "nearest") == 0)
-        rounding->scale_mode = ONNXD_ROUND_NEAREST;
-    else
-        return onnxd_op_error(node, "attribute 'round_mode' must be 'up', 'down' or 'nearest'");
+    rounding->scale_mode = (unsigned)mode;
     return NULL;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/size_math.h"
+#include "ops/choice.h"
 #include "ops/convert.h"
 #include "ops/move.h"
 #include "ops/ops.h"
@@ -30,16 +31,10 @@ typedef struct pad_plan {
 static onnxd_status *parse_mode(const onnxd_node *node, int64_t opset, pad_mode *out_mode)
 {
     static const char *const modes[] = {"constant", "edge", "reflect", "wrap"};
-    onnxd_text text = {"constant", 8};
-    ONNXD_TRY(onnxd_attribute_string(node, "mode", &text));
-    for (size_t i = 0; i < (opset >= 19 ? ONNXD_COUNT(modes) : 3); i++) {
-        if (strcmp(modes[i], text.data) == 0) {
-            *out_mode = (pad_mode)i;
-            return NULL;
-        }
-    }
-    return onnxd_op_error(node, "attribute 'mode' must be 'constant', 'edge'%s",
-                          opset >= 19 ? ", 'reflect' or 'wrap'" : " or 'reflect'");
+    size_t mode = 0;
+    ONNXD_TRY(onnxd_op_choice(node, "mode", modes, opset >= 19 ? ONNXD_COUNT(modes) : 3, &mode));
+    *out_mode = (pad_mode)mode;
+    return NULL;
 }
 
 static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *arena, void *params)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "graph/attributes.h"
+#include "ops/choice.h"
 #include "ops/support.h"
 
 static onnxd_status *parse_auto_pad(const onnxd_node *node, onnxd_window *window)
@@ -14,18 +15,10 @@ static onnxd_status *parse_auto_pad(const onnxd_node *node, onnxd_window *window
         [ONNXD_AUTO_PAD_SAME_LOWER] = "SAME_LOWER",
         [ONNXD_AUTO_PAD_VALID] = "VALID",
     };
-    onnxd_text text = {"NOTSET", 6};
-    ONNXD_TRY(onnxd_attribute_string(node, "auto_pad", &text));
-    for (size_t i = 0; i < ONNXD_COUNT(names); i++) {
-        if (text.size == strlen(names[i]) && memcmp(text.data, names[i], text.size) == 0) {
-            window->auto_pad = (onnxd_auto_pad)i;
-            return NULL;
-        }
-    }
-    return onnxd_op_error(node,
-                          "attribute 'auto_pad' is '%.*s', allowed are NOTSET, SAME_UPPER, "
-                          "SAME_LOWER and VALID",
-                          (int)(text.size < 40 ? text.size : 40), text.data);
+    size_t choice = ONNXD_AUTO_PAD_NOTSET;
+    ONNXD_TRY(onnxd_op_choice(node, "auto_pad", names, ONNXD_COUNT(names), &choice));
+    window->auto_pad = (onnxd_auto_pad)choice;
+    return NULL;
 }
 
 /* One list of `per_dimension` values for each spatial dimension. */

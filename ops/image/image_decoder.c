@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "ops/choice.h"
 #include "ops/image/codec/codec.h"
 #include "ops/ops.h"
 #include "ops/support.h"
@@ -20,16 +21,11 @@ static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *a
     static const char *const names[] = {"pixel_format", NULL};
     static const char *const formats[] = {"RGB", "BGR", "Grayscale"};
     decoder_params *p = params;
-    onnxd_text text = {"RGB", 3};
+    size_t format = FORMAT_RGB;
     ONNXD_TRY(onnxd_attributes_allow(node, names));
-    ONNXD_TRY(onnxd_attribute_string(node, "pixel_format", &text));
-    for (size_t i = 0; i < ONNXD_COUNT(formats); i++)
-        if (strcmp(text.data, formats[i]) == 0) {
-            p->format = (pixel_format)i;
-            return NULL;
-        }
-    return onnxd_op_error(
-        node, "attribute 'pixel_format' is '%.64s', allowed are RGB, BGR and Grayscale", text.data);
+    ONNXD_TRY(onnxd_op_choice(node, "pixel_format", formats, ONNXD_COUNT(formats), &format));
+    p->format = (pixel_format)format;
+    return NULL;
 }
 
 static int64_t channels_of(const decoder_params *p)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/size_math.h"
+#include "ops/choice.h"
 #include "ops/support.h"
 #include "ops/types.h"
 
@@ -15,17 +16,11 @@ static const char *const names[] = {[ONNXD_REDUCTION_NONE] = "none",
 onnxd_status *onnxd_reduction_parse(const onnxd_node *node, int64_t opset,
                                     onnxd_reduction *out_reduction)
 {
-    onnxd_text text = {names[ONNXD_REDUCTION_NONE], strlen(names[ONNXD_REDUCTION_NONE])};
     size_t known = opset < 18 ? ONNXD_REDUCTION_MAX : ONNXD_COUNT(names);
-    ONNXD_TRY(onnxd_attribute_string(node, "reduction", &text));
-    for (size_t i = 0; i < known; i++) {
-        if (strcmp(text.data, names[i]) == 0) {
-            *out_reduction = (onnxd_reduction)i;
-            return NULL;
-        }
-    }
-    return onnxd_op_error(node, "attribute 'reduction' is '%.32s', must be %s", text.data,
-                          opset < 18 ? "none, add or mul" : "none, add, mul, max or min");
+    size_t choice = ONNXD_REDUCTION_NONE;
+    ONNXD_TRY(onnxd_op_choice(node, "reduction", names, known, &choice));
+    *out_reduction = (onnxd_reduction)choice;
+    return NULL;
 }
 
 onnxd_status *onnxd_reduction_check(const onnxd_node *node, onnxd_dtype dtype,

@@ -1,9 +1,9 @@
 /* DepthToSpace and SpaceToDepth: channels to and from blocks of b x b pixels. Both are a transpose
  * of six axes; in mode DCR the channel is the fastest part of the depth, in CRD the slowest. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/size_math.h"
+#include "ops/choice.h"
 #include "ops/move.h"
 #include "ops/ops.h"
 #include "ops/support.h"
@@ -37,12 +37,11 @@ static onnxd_status *parse_mode(const onnxd_node *node, int64_t opset, onnxd_are
     (void)opset, (void)arena;
     static const char *const names[] = {"blocksize", "mode", NULL};
     depth_params *p = params;
-    onnxd_text mode = {"DCR", 3};
+    static const char *const modes[] = {"DCR", "CRD"};
+    size_t mode = 0;
     ONNXD_TRY(parse_block(node, names, p));
-    ONNXD_TRY(onnxd_attribute_string(node, "mode", &mode));
-    p->is_channel_first = strcmp(mode.data, "CRD") == 0;
-    if (!p->is_channel_first && strcmp(mode.data, "DCR") != 0)
-        return onnxd_op_error(node, "attribute 'mode' is '%.32s', must be DCR or CRD", mode.data);
+    ONNXD_TRY(onnxd_op_choice(node, "mode", modes, ONNXD_COUNT(modes), &mode));
+    p->is_channel_first = mode == 1;
     return NULL;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/number.h"
+#include "ops/choice.h"
 #include "ops/convert.h"
 #include "ops/ml/keys.h"
 #include "ops/ml/ml.h"
@@ -175,19 +176,6 @@ typedef struct cast_params {
     int64_t max_map;
 } cast_params;
 
-static onnxd_status *parse_choice(const onnxd_node *node, const char *name,
-                                  const char *const *choices, size_t count, size_t *inout_choice)
-{
-    onnxd_text text = {choices[*inout_choice], strlen(choices[*inout_choice])};
-    ONNXD_TRY(onnxd_attribute_string(node, name, &text));
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(text.data, choices[i]) == 0) {
-            *inout_choice = i;
-            return NULL;
-        }
-    return onnxd_op_error(node, "attribute '%s' is '%.64s', which is not allowed", name, text.data);
-}
-
 static onnxd_status *parse_cast(const onnxd_node *node, int64_t opset, onnxd_arena *arena,
                                 void *params)
 {
@@ -199,8 +187,8 @@ static onnxd_status *parse_cast(const onnxd_node *node, int64_t opset, onnxd_are
     cast_params *p = params;
     size_t type = 0, form = 0;
     ONNXD_TRY(onnxd_attributes_allow(node, names));
-    ONNXD_TRY(parse_choice(node, "cast_to", types, ONNXD_COUNT(types), &type));
-    ONNXD_TRY(parse_choice(node, "map_form", forms, ONNXD_COUNT(forms), &form));
+    ONNXD_TRY(onnxd_op_choice(node, "cast_to", types, ONNXD_COUNT(types), &type));
+    ONNXD_TRY(onnxd_op_choice(node, "map_form", forms, ONNXD_COUNT(forms), &form));
     p->dtype = dtypes[type];
     p->is_sparse = form == 1;
     p->max_map = 1;

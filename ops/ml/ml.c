@@ -2,7 +2,8 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
+
+#include "ops/choice.h"
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
@@ -99,17 +100,10 @@ void onnxd_ml_write_label(const onnxd_ml_labels *labels, size_t label, void *out
 onnxd_status *onnxd_ml_parse_transform(const onnxd_node *node, onnxd_ml_transform *out_transform)
 {
     static const char *const names[] = {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"};
-    onnxd_text text = {"NONE", 4};
-    ONNXD_TRY(onnxd_attribute_string(node, "post_transform", &text));
-    for (size_t i = 0; i < ONNXD_COUNT(names); i++)
-        if (strcmp(text.data, names[i]) == 0) {
-            *out_transform = (onnxd_ml_transform)i;
-            return NULL;
-        }
-    return onnxd_op_error(node,
-                          "attribute 'post_transform' is '%.64s', allowed are NONE, SOFTMAX, "
-                          "LOGISTIC, SOFTMAX_ZERO and PROBIT",
-                          text.data);
+    size_t transform = 0;
+    ONNXD_TRY(onnxd_op_choice(node, "post_transform", names, ONNXD_COUNT(names), &transform));
+    *out_transform = (onnxd_ml_transform)transform;
+    return NULL;
 }
 
 float onnxd_ml_logistic(float value)

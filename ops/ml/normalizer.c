@@ -1,8 +1,8 @@
 /* Normalizer: each row by its greatest element (MAX), its sum of magnitudes (L1) or its length
  * (L2). A row whose divisor is zero stays. */
 #include <math.h>
-#include <string.h>
 
+#include "ops/choice.h"
 #include "ops/ml/ml.h"
 #include "ops/ops.h"
 
@@ -18,16 +18,11 @@ static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *a
     static const char *const names[] = {"norm", NULL};
     static const char *const kinds[] = {"MAX", "L1", "L2"};
     normalizer_params *p = params;
-    onnxd_text text = {"MAX", 3};
+    size_t kind = 0;
     ONNXD_TRY(onnxd_attributes_allow(node, names));
-    ONNXD_TRY(onnxd_attribute_string(node, "norm", &text));
-    for (size_t i = 0; i < ONNXD_COUNT(kinds); i++)
-        if (strcmp(text.data, kinds[i]) == 0) {
-            p->kind = (norm)i;
-            return NULL;
-        }
-    return onnxd_op_error(node, "attribute 'norm' is '%.64s', allowed are MAX, L1 and L2",
-                          text.data);
+    ONNXD_TRY(onnxd_op_choice(node, "norm", kinds, ONNXD_COUNT(kinds), &kind));
+    p->kind = (norm)kind;
+    return NULL;
 }
 
 static onnxd_status *infer(onnxd_infer *infer)

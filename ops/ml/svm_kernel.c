@@ -1,22 +1,16 @@
 #include "ops/ml/svm_kernel.h"
 
 #include <math.h>
-#include <string.h>
+
+#include "ops/choice.h"
 
 static onnxd_status *parse_kind(const onnxd_node *node, onnxd_svm_kind *out_kind)
 {
     static const char *const names[] = {"LINEAR", "POLY", "RBF", "SIGMOID"};
-    onnxd_text text = {"LINEAR", 6};
-    ONNXD_TRY(onnxd_attribute_string(node, "kernel_type", &text));
-    for (size_t i = 0; i < ONNXD_COUNT(names); i++)
-        if (strcmp(text.data, names[i]) == 0) {
-            *out_kind = (onnxd_svm_kind)i;
-            return NULL;
-        }
-    return onnxd_op_error(node,
-                          "attribute 'kernel_type' is '%.64s', allowed are LINEAR, POLY, RBF and "
-                          "SIGMOID",
-                          text.data);
+    size_t kind = 0;
+    ONNXD_TRY(onnxd_op_choice(node, "kernel_type", names, ONNXD_COUNT(names), &kind));
+    *out_kind = (onnxd_svm_kind)kind;
+    return NULL;
 }
 
 static onnxd_status *parse_kernel(const onnxd_node *node, onnxd_svm *svm)

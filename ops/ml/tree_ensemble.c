@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/size_math.h"
+#include "ops/choice.h"
 #include "ops/ops.h"
 
 /* ---- shared -------------------------------------------------------------------------------- */
@@ -64,17 +65,10 @@ typedef struct regressor_params {
 static onnxd_status *parse_aggregate(const onnxd_node *node, onnxd_tree_aggregate *out_aggregate)
 {
     static const char *const names[] = {"AVERAGE", "SUM", "MIN", "MAX"};
-    onnxd_text text = {"SUM", 3};
-    ONNXD_TRY(onnxd_attribute_string(node, "aggregate_function", &text));
-    for (size_t i = 0; i < ONNXD_COUNT(names); i++)
-        if (strcmp(text.data, names[i]) == 0) {
-            *out_aggregate = (onnxd_tree_aggregate)i;
-            return NULL;
-        }
-    return onnxd_op_error(node,
-                          "attribute 'aggregate_function' is '%.64s', allowed are AVERAGE, SUM, "
-                          "MIN and MAX",
-                          text.data);
+    size_t aggregate = 1;
+    ONNXD_TRY(onnxd_op_choice(node, "aggregate_function", names, ONNXD_COUNT(names), &aggregate));
+    *out_aggregate = (onnxd_tree_aggregate)aggregate;
+    return NULL;
 }
 
 static onnxd_status *parse_regressor(const onnxd_node *node, int64_t opset, onnxd_arena *arena,

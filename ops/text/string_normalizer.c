@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/utf8.h"
+#include "ops/choice.h"
 #include "ops/index/output.h"
 #include "ops/ops.h"
 #include "ops/support.h"
@@ -25,19 +26,11 @@ typedef struct normalizer_params {
 
 static onnxd_status *parse_action(const onnxd_node *node, case_action *out_action)
 {
-    onnxd_text text = {"NONE", 4};
-    ONNXD_TRY(onnxd_attribute_string(node, "case_change_action", &text));
-    if (strcmp(text.data, "NONE") == 0)
-        *out_action = CASE_NONE;
-    else if (strcmp(text.data, "LOWER") == 0)
-        *out_action = CASE_LOWER;
-    else if (strcmp(text.data, "UPPER") == 0)
-        *out_action = CASE_UPPER;
-    else
-        return onnxd_op_error(node,
-                              "attribute 'case_change_action' is '%.64s', allowed are NONE, LOWER "
-                              "and UPPER",
-                              text.data);
+    static const char *const names[] = {
+        [CASE_NONE] = "NONE", [CASE_LOWER] = "LOWER", [CASE_UPPER] = "UPPER"};
+    size_t action = CASE_NONE;
+    ONNXD_TRY(onnxd_op_choice(node, "case_change_action", names, ONNXD_COUNT(names), &action));
+    *out_action = (case_action)action;
     return NULL;
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ops/choice.h"
 #include "ops/ops.h"
 #include "ops/support.h"
 #include "ops/text/ngrams.h"
@@ -33,16 +34,11 @@ typedef struct vectorizer_params {
 static onnxd_status *parse_mode(const onnxd_node *node, weighting *out_mode)
 {
     static const char *const names[] = {"TF", "IDF", "TFIDF"};
-    onnxd_text text = {"", 0};
+    size_t mode = 0;
     ONNXD_TRY(onnxd_attribute_require(node, "mode"));
-    ONNXD_TRY(onnxd_attribute_string(node, "mode", &text));
-    for (int i = 0; i < (int)ONNXD_COUNT(names); i++)
-        if (strcmp(text.data, names[i]) == 0) {
-            *out_mode = (weighting)i;
-            return NULL;
-        }
-    return onnxd_op_error(node, "attribute 'mode' is '%.64s', allowed are TF, IDF and TFIDF",
-                          text.data);
+    ONNXD_TRY(onnxd_op_choice(node, "mode", names, ONNXD_COUNT(names), &mode));
+    *out_mode = (weighting)mode;
+    return NULL;
 }
 
 static onnxd_status *parse_lengths(const onnxd_node *node, vectorizer_params *p)

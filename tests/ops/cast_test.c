@@ -68,7 +68,8 @@ Test(cast, floats)
         {"Cast", 19, "to=20", "float[3]{-0.0,1e6,nan}", "float8e5m2fnuz[3]{0,57344,NaN}"},
         {"Cast", 24, "to=24", "float[4]{1,3,5,nan}", "float8e8m0[4]{1,4,8,NaN}"},
         {"Cast", 24, "to=24 round_mode='down'", "float[2]{3,5}", "float8e8m0[2]{2,4}"},
-        {"Cast", 24, "to=24 round_mode='sideways'", "float[1]{3}", "error: 'round_mode'"},
+        {"Cast", 24, "to=24 round_mode='sideways'", "float[1]{3}",
+         "error: 'round_mode' is 'sideways', must be"},
         {"Cast", 13, "to=1 saturate=0", "float[1]{3}", "error: 'saturate'"},
     };
     EXPECT_EVALUATED(calls);

@@ -57,7 +57,7 @@ Test(image_decoder, damaged_files)
          ",4,0,1,255,92,0,4,64,64,255,144,0,10,0,0,0,0,0,0,0,1,255,147,255,217}",
          "uint8[0,0,3]{}"},
         {"ImageDecoder", 20, "pixel_format='CMYK'", "uint8[1]{0}",
-         "error: 'CMYK', allowed are RGB, BGR and Grayscale"},
+         "error: 'CMYK', must be one of 'RGB', 'BGR', 'Grayscale'"},
     };
     EXPECT_EVALUATED(calls);
 }

@@ -76,7 +76,7 @@ Test(index, scatter)
         {"ScatterElements", 18, "", "int8[2]{1,2}; int64[1]{0}; int8[2]{0,0}",
          "error: input 2 has shape [2], must have that of input 1, [1]"},
         {"ScatterElements", 16, "reduction='max'", "int8[1]{1}; int64[1]{0}; int8[1]{0}",
-         "error: attribute 'reduction' is 'max', must be none, add or mul"},
+         "error: attribute 'reduction' is 'max', must be one of 'none', 'add', 'mul'"},
         {"ScatterElements", 13, "reduction='add'", "int8[1]{1}; int64[1]{0}; int8[1]{0}",
          "error: 'reduction'"},
         {"ScatterElements", 18, "", "int8[2]{1,2}; int64[0]{}; int8[0]{}", "int8[2]{1,2}"},
@@ -90,7 +90,7 @@ Test(index, scatter)
         {"ScatterND", 18, "", "float[2,2]{1,2,3,4}; int64[1,1]{0}; float[2]{0,0}",
          "error: input 2 has shape [2], must have that of the slices, [1,2]"},
         {"ScatterND", 18, "reduction='xor'", "float[1]{1}; int64[1,1]{0}; float[1]{0}",
-         "error: 'xor', must be none, add, mul, max or min"},
+         "error: 'xor', must be one of 'none', 'add', 'mul', 'max', 'min'"},
     };
     EXPECT_EVALUATED(calls);
 }
@@ -260,7 +260,7 @@ Test(index, images)
         {"DepthToSpace", 13, "", "int8[1,4,1,1]{1,2,3,4}", "error: 'blocksize'"},
         {"DepthToSpace", 13, "blocksize=0", "int8[1,4,1,1]{1,2,3,4}", "error: 'blocksize'"},
         {"DepthToSpace", 13, "blocksize=2 mode='crd'", "int8[1,4,1,1]{1,2,3,4}",
-         "error: must be DCR or CRD"},
+         "error: must be one of 'DCR', 'CRD'"},
         {"SpaceToDepth", 28, "blocksize=2 mode='CRD'", "int8[1,2,2,2]{1,2,3,4,5,6,7,8}",
          "int8[1,8,1,1]{1,2,3,4,5,6,7,8}"},
         {"SpaceToDepth", 13, "blocksize=2", "int8[1,2,2,2]{1,2,3,4,5,6,7,8}",

@@ -43,7 +43,7 @@ Test(text, normalization)
         {"StringNormalizer", 10, "case_change_action='LOWER'", "string[1]{\xc3\x84\xc3\x96}",
          "string[1]{\xc3\xa4\xc3\xb6}"},
         {"StringNormalizer", 10, "case_change_action='TITLE'", "string[1]{a}",
-         "error: 'TITLE', allowed are NONE, LOWER and UPPER"},
+         "error: 'TITLE', must be one of 'NONE', 'LOWER', 'UPPER'"},
         {"StringNormalizer", 10, "", "string[2,2]{a,b,c,d}", "error: allowed are [C] and [1,C]"},
     };
     EXPECT_EVALUATED(calls);
