@@ -92,9 +92,7 @@ static onnxd_status *run(const onnxd_compute *compute, const arg_kernel *kernels
     ONNXD_TRY(onnxd_op_axis(compute->node, "attribute 'axis'", p->axis, shape->rank, &axis));
     if (onnxd_tensor_view_count(input) == 0)
         return NULL;
-    if (!onnxd_shape_span(shape, 0, axis, &extent.outer) ||
-        !onnxd_shape_span(shape, axis + 1, shape->rank, &extent.inner))
-        return onnxd_op_error(compute->node, "the input is too large");
+    ONNXD_TRY(onnxd_op_around_axis(compute->node, shape, axis, &extent.outer, &extent.inner));
     extent.dim = (size_t)shape->dims[axis];
     kernels[input->dtype](onnxd_tensor_view_data(input),
                           onnxd_tensor_view_data(&compute->outputs[0]), &extent, p->selects_last);

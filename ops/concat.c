@@ -98,9 +98,7 @@ static onnxd_status *compute(const onnxd_compute *compute)
     ONNXD_TRY(onnxd_op_axis(compute->node, "attribute 'axis'", p->axis, shape->rank, &axis));
     if (onnxd_tensor_view_count(output) == 0)
         return NULL;
-    if (!onnxd_shape_span(shape, 0, axis, &outer) ||
-        !onnxd_shape_span(shape, axis + 1, shape->rank, &inner))
-        return onnxd_op_error(compute->node, "the output is too large");
+    ONNXD_TRY(onnxd_op_around_axis(compute->node, shape, axis, &outer, &inner));
     inner *= onnxd_dtype_size(output->dtype);
     size_t pitch = (size_t)shape->dims[axis] * inner;
     char *to = onnxd_tensor_view_data(output);

@@ -46,23 +46,6 @@ static onnxd_status *check_channels(const onnxd_node *node, const onnxd_conv_par
     return NULL;
 }
 
-static onnxd_status *check_bias(const onnxd_infer *context, int64_t maps)
-{
-    if (context->input_count < 3 || context->inputs[2].dtype == ONNXD_UNDEFINED)
-        return NULL;
-    const onnxd_shape *bias = &context->inputs[2].shape;
-    if (bias->rank == ONNXD_RANK_UNKNOWN)
-        return NULL;
-    if (bias->rank != 1)
-        return onnxd_op_error(context->node, "the bias has rank %" PRId32 ", allowed is 1",
-                              bias->rank);
-    if (onnxd_dim_is_static(maps) && onnxd_dim_is_static(bias->dims[0]) && bias->dims[0] != maps)
-        return onnxd_op_error(context->node,
-                              "the bias has %" PRId64 " values for %" PRId64 " output channels",
-                              bias->dims[0], maps);
-    return NULL;
-}
-
 onnxd_status *onnxd_conv_infer_shape(const onnxd_node *node, const onnxd_conv_params *params,
                                      const onnxd_shape *given_input,
                                      const onnxd_shape *given_weights, onnxd_shape *out_shape)
@@ -101,8 +84,8 @@ onnxd_status *onnxd_conv_infer(onnxd_infer *context)
     onnxd_shape shape;
     ONNXD_TRY(onnxd_conv_infer_shape(context->node, context->params, &context->inputs[0].shape,
                                      &context->inputs[1].shape, &shape));
-    ONNXD_TRY(
-        check_bias(context, shape.rank == ONNXD_RANK_UNKNOWN ? ONNXD_DIM_UNKNOWN : shape.dims[1]));
+    int64_t maps = shape.rank == ONNXD_RANK_UNKNOWN ? ONNXD_DIM_UNKNOWN : shape.dims[1];
+    ONNXD_TRY(onnxd_infer_check_dims(context, 2, 1, &maps));
     output->shape = shape;
     return NULL;
 }

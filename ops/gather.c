@@ -75,9 +75,7 @@ static onnxd_status *compute(const onnxd_compute *compute)
     if (onnxd_tensor_view_count(&compute->outputs[0]) == 0)
         return NULL;
     size_t outer, inner, count = onnxd_tensor_view_count(indices);
-    if (!onnxd_shape_span(&data->shape, 0, axis, &outer) ||
-        !onnxd_shape_span(&data->shape, axis + 1, data->shape.rank, &inner))
-        return onnxd_op_error(compute->node, "the shape of input 0 is too large");
+    ONNXD_TRY(onnxd_op_around_axis(compute->node, &data->shape, axis, &outer, &inner));
     size_t block = inner * onnxd_dtype_size(data->dtype);
     const char *from = onnxd_tensor_view_data(data);
     char *to = onnxd_tensor_view_data(&compute->outputs[0]);

@@ -194,9 +194,7 @@ static onnxd_status *compute(const onnxd_compute *compute)
         ONNXD_TRY(equal_part(compute->node, p, dim, &part));
     if (onnxd_tensor_view_count(input) == 0)
         return NULL;
-    if (!onnxd_shape_span(shape, 0, axis, &outer) ||
-        !onnxd_shape_span(shape, axis + 1, shape->rank, &inner))
-        return onnxd_op_error(compute->node, "the input is too large");
+    ONNXD_TRY(onnxd_op_around_axis(compute->node, shape, axis, &outer, &inner));
     inner *= onnxd_dtype_size(input->dtype);
     size_t pitch = (size_t)dim * inner;
     const char *from = onnxd_tensor_view_data(input);

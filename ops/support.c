@@ -74,6 +74,22 @@ onnxd_status *onnxd_op_axes(const onnxd_node *node, const int64_t *axes, size_t 
     return NULL;
 }
 
+onnxd_status *onnxd_op_around_axis(const onnxd_node *node, const onnxd_shape *shape, int32_t axis,
+                                   size_t *out_outer, size_t *out_inner)
+{
+    size_t outer, inner;
+    char text[ONNXD_SHAPE_TEXT];
+    if (!onnxd_shape_span(shape, 0, axis, &outer) ||
+        !onnxd_shape_span(shape, axis + 1, shape->rank, &inner))
+        return onnxd_op_error(node,
+                              "shape %s has more elements around axis %" PRId32 " than %zu, the "
+                              "most that fit",
+                              onnxd_shape_format(shape, text, sizeof(text)), axis, SIZE_MAX);
+    *out_outer = outer;
+    *out_inner = inner;
+    return NULL;
+}
+
 bool onnxd_infer_known(const onnxd_infer *infer, uint32_t index, onnxd_tensor_view *out_view)
 {
     if (infer->constants == NULL || index >= infer->input_count || infer->constants[index] == NULL)

@@ -28,6 +28,12 @@ ONNXD_NODISCARD onnxd_status *onnxd_op_axis(const onnxd_node *node, const char *
 ONNXD_NODISCARD onnxd_status *onnxd_op_axes(const onnxd_node *node, const int64_t *axes,
                                             size_t count, int32_t rank, bool *out_selected);
 
+/* Elements before and behind `axis` of a static shape: the products of those dimensions, either of
+ * which may not fit beside a zero. Errors: INVALID_ARGUMENT with the shape. */
+ONNXD_NODISCARD onnxd_status *onnxd_op_around_axis(const onnxd_node *node, const onnxd_shape *shape,
+                                                   int32_t axis, size_t *out_outer,
+                                                   size_t *out_inner);
+
 /* The value of input `index` as a view when inference knows it; false otherwise. */
 bool onnxd_infer_known(const onnxd_infer *infer, uint32_t index, onnxd_tensor_view *out_view);
 /* Element `index` of a view of an integer type. */

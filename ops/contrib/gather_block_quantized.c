@@ -312,9 +312,7 @@ static onnxd_status *compute(const onnxd_compute *compute)
     const onnxd_shape *numbers = &call.numbers;
     ONNXD_TRY(onnxd_op_axis(compute->node, "attribute 'gather_axis'", p->gather_axis, numbers->rank,
                             &axis));
-    if (!onnxd_shape_span(numbers, 0, axis, &outer) ||
-        !onnxd_shape_span(numbers, axis + 1, numbers->rank, &inner))
-        return onnxd_op_error(compute->node, "the shape of input 0 is too large");
+    ONNXD_TRY(onnxd_op_around_axis(compute->node, numbers, axis, &outer, &inner));
     int64_t dim = numbers->dims[axis];
     size_t element = onnxd_dtype_size(output->dtype);
     for (size_t o = 0; o < outer; o++) {

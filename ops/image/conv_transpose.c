@@ -163,17 +163,7 @@ static onnxd_status *check_channels(const onnxd_infer *context, const onnxd_shap
         return onnxd_op_error(context->node, "%" PRId64 " groups of %" PRId64 " maps are too many",
                               params->group, weights->dims[1]);
     *out_maps = maps;
-    if (!onnxd_op_has_input(context->node, params->bias_input))
-        return NULL;
-    const onnxd_shape *bias = &context->inputs[params->bias_input].shape;
-    if (bias->rank != ONNXD_RANK_UNKNOWN &&
-        (bias->rank != 1 || (maps >= 0 && bias->dims[0] >= 0 && bias->dims[0] != maps)))
-        return onnxd_op_error(
-            context->node,
-            "the bias must have one dimension and a value for each of the %" PRId64
-            " output channels",
-            maps);
-    return NULL;
+    return onnxd_infer_check_dims(context, params->bias_input, 1, &maps);
 }
 
 /* The output's extent is left unknown where `has_pads` is false: they are an input whose value is

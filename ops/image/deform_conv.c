@@ -80,25 +80,12 @@ static onnxd_status *count_fields(const onnxd_infer *context, int64_t *out_count
     return NULL;
 }
 
-static onnxd_status *check_bias(const onnxd_infer *context, const onnxd_shape *output)
-{
-    const onnxd_shape *bias = &context->inputs[INPUT_BIAS].shape;
-    if (bias->rank == ONNXD_RANK_UNKNOWN)
-        return NULL;
-    if (bias->rank != 1 || (output->rank > 1 && output->dims[1] >= 0 && bias->dims[0] >= 0 &&
-                            bias->dims[0] != output->dims[1]))
-        return onnxd_op_error(context->node,
-                              "the bias must have one dimension and a value for each "
-                              "output channel");
-    return NULL;
-}
-
 static onnxd_status *infer(onnxd_infer *context)
 {
     const deform_conv_params *params = context->params;
     const onnxd_shape *input = &context->inputs[INPUT_X].shape;
     onnxd_shape shape;
-    int64_t fields;
+    int64_t fields, maps;
     context->outputs[0].dtype = context->inputs[INPUT_X].dtype;
     ONNXD_TRY(onnxd_conv_infer_shape(context->node, &params->conv, input,
                                      &context->inputs[INPUT_WEIGHTS].shape, &shape));
@@ -110,8 +97,8 @@ static onnxd_status *infer(onnxd_infer *context)
     ONNXD_TRY(count_fields(context, &fields));
     ONNXD_TRY(check_field(context, INPUT_OFFSET, "offset",
                           fields < 0 ? -1 : fields * (shape.rank - 2), &shape));
-    if (has_input(context, INPUT_BIAS))
-        ONNXD_TRY(check_bias(context, &shape));
+    maps = shape.rank > 1 ? shape.dims[1] : ONNXD_DIM_UNKNOWN;
+    ONNXD_TRY(onnxd_infer_check_dims(context, INPUT_BIAS, 1, &maps));
     if (has_input(context, INPUT_MASK))
         ONNXD_TRY(check_field(context, INPUT_MASK, "mask", fields, &shape));
     context->outputs[0].shape = shape;

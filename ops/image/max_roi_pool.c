@@ -36,6 +36,7 @@ static onnxd_status *infer(onnxd_infer *context)
     const max_roi_pool_params *params = context->params;
     const onnxd_shape *input = &context->inputs[0].shape, *rois = &context->inputs[1].shape;
     onnxd_shape shape = onnxd_shape_of_rank(4);
+    char text[ONNXD_SHAPE_TEXT];
     context->outputs[0].dtype = context->inputs[0].dtype;
     if (input->rank != ONNXD_RANK_UNKNOWN) {
         if (input->rank != 4)
@@ -45,7 +46,8 @@ static onnxd_status *infer(onnxd_infer *context)
     }
     if (rois->rank != ONNXD_RANK_UNKNOWN) {
         if (rois->rank != 2 || (rois->dims[1] >= 0 && rois->dims[1] != 5))
-            return onnxd_op_error(context->node, "the regions must have shape [n,5]");
+            return onnxd_op_error(context->node, "the regions have shape %s, needed is [n,5]",
+                                  onnxd_shape_format(rois, text, sizeof(text)));
         shape.dims[0] = rois->dims[0];
     }
     shape.dims[2] = params->height;

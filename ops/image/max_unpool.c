@@ -175,9 +175,13 @@ static onnxd_status *compute(const onnxd_compute *context)
     onnxd_tensor_view *output = &context->outputs[0];
     onnxd_shape pooled;
     size_t extent, element = onnxd_dtype_size(output->dtype);
+    char text[ONNXD_SHAPE_TEXT];
     ONNXD_TRY(pooled_shape(context->params, context->node, &context->inputs[0].shape, &pooled));
     if (!onnxd_shape_count(&pooled, &extent))
-        return onnxd_op_error(context->node, "the shape of the pooled tensor is too large");
+        return onnxd_op_error(context->node,
+                              "the pooled tensor's shape, %s, has more elements than %zu, the most "
+                              "that fit",
+                              onnxd_shape_format(&pooled, text, sizeof(text)), SIZE_MAX);
     if (!needs_corner(context, &pooled))
         return scatter(context, extent, onnxd_tensor_view_data(output));
     ONNXD_TRY(scatter(context, extent, context->workspace));

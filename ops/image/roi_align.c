@@ -58,18 +58,23 @@ static onnxd_status *infer(onnxd_infer *context)
     const onnxd_shape *input = &context->inputs[0].shape, *rois = &context->inputs[1].shape;
     const onnxd_shape *images = &context->inputs[2].shape;
     onnxd_shape shape = onnxd_shape_of_rank(4);
+    char text[ONNXD_SHAPE_TEXT];
     context->outputs[0].dtype = context->inputs[0].dtype;
     if (input->rank != ONNXD_RANK_UNKNOWN) {
         if (input->rank != 4)
             return onnxd_op_error(context->node, "the input has rank %" PRId32 ", needed is 4",
                                   input->rank);
         if (input->dims[2] == 0 || input->dims[3] == 0)
-            return onnxd_op_error(context->node, "the images of the input are empty");
+            return onnxd_op_error(context->node,
+                                  "the images are of %" PRId64 " by %" PRId64
+                                  " elements, allowed are 1 by 1 and more",
+                                  input->dims[2], input->dims[3]);
         shape.dims[1] = input->dims[1];
     }
     if (rois->rank != ONNXD_RANK_UNKNOWN) {
         if (rois->rank != 2 || (rois->dims[1] >= 0 && rois->dims[1] != 4))
-            return onnxd_op_error(context->node, "the regions must have shape [n,4]");
+            return onnxd_op_error(context->node, "the regions have shape %s, needed is [n,4]",
+                                  onnxd_shape_format(rois, text, sizeof(text)));
         shape.dims[0] = rois->dims[0];
     }
     if (images->rank != ONNXD_RANK_UNKNOWN) {

@@ -69,7 +69,10 @@ static onnxd_status *count_blocks(const onnxd_node *node, col2im_plan *plan, int
     plan->count[axis] = (padded - reach - 1) / plan->stride[axis] + 1;
     if (!onnxd_i64_mul(plan->block_elements, plan->block[axis], &plan->block_elements) ||
         !onnxd_i64_mul(plan->block_count, plan->count[axis], &plan->block_count))
-        return onnxd_op_error(node, "the blocks are too many or too large");
+        return onnxd_op_error(node,
+                              "%" PRId64 " blocks of %" PRId64 " along axis %" PRId32
+                              " make more elements than %" PRId64 ", the most that fit",
+                              plan->count[axis], plan->block[axis], axis, INT64_MAX);
     return NULL;
 }
 
@@ -318,9 +321,8 @@ static onnxd_status *compute(const onnxd_compute *compute)
     ONNXD_TRY(onnxd_op_check_output(compute, 0, &shape));
     if (onnxd_tensor_view_count(output) == 0)
         return NULL;
-    size_t pixels;
-    if (!count_pixels(&shape, &pixels))
-        return onnxd_op_error(node, "the image is too large");
+    size_t unused, pixels;
+    ONNXD_TRY(onnxd_op_around_axis(node, &shape, 1, &unused, &pixels));
     col2im_call call = {.compute = compute,
                         .plan = &plan,
                         .kernel = &kernels[columns->dtype],

@@ -81,9 +81,7 @@ static onnxd_status *run(onnxd_dynamic *dynamic)
         shape = input->shape;
         ONNXD_TRY(onnxd_op_axis(dynamic->node, "attribute 'axis'", p->axis, shape.rank, &axis));
         dim = (size_t)shape.dims[axis];
-        if (!onnxd_shape_span(&shape, 0, axis, &outer) ||
-            !onnxd_shape_span(&shape, axis + 1, shape.rank, &inner))
-            return onnxd_op_error(dynamic->node, "the shape of input 0 is too large");
+        ONNXD_TRY(onnxd_op_around_axis(dynamic->node, &shape, axis, &outer, &inner));
     }
     /* What the condition says beyond the axis is ignored. */
     size_t considered = condition->count < dim ? condition->count : dim;

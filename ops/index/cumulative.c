@@ -31,7 +31,7 @@ static onnxd_status *read_axis(const onnxd_node *node, const onnxd_tensor_view *
     size_t count;
     ONNXD_TRY(onnxd_op_read_ints(node, 1, view, 1, &axis, &count));
     if (count != 1)
-        return onnxd_op_error(node, "input 1, the axis, must have one element");
+        return onnxd_op_error(node, "input 1, the axis, has no element, must have one");
     return onnxd_op_axis(node, "input 1, the axis,", axis, rank, out_axis);
 }
 
@@ -110,9 +110,7 @@ static onnxd_status *run(const onnxd_compute *compute, const cumulative_kernel *
     ONNXD_TRY(onnxd_op_check_output(compute, 0, shape));
     if (onnxd_tensor_view_count(input) == 0)
         return NULL;
-    if (!onnxd_shape_span(shape, 0, axis, &e.outer) ||
-        !onnxd_shape_span(shape, axis + 1, shape->rank, &e.inner))
-        return onnxd_op_error(compute->node, "the shape of input 0 is too large");
+    ONNXD_TRY(onnxd_op_around_axis(compute->node, shape, axis, &e.outer, &e.inner));
     e.dim = (size_t)shape->dims[axis];
     kernels[input->dtype](&e, onnxd_tensor_view_data(input),
                           onnxd_tensor_view_data(&compute->outputs[0]));

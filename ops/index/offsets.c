@@ -174,11 +174,16 @@ onnxd_status *onnxd_tuples_init(const onnxd_node *node, const onnxd_shape *data,
     onnxd_tuples t = {.width = (size_t)indices->dims[indices->rank - 1]};
     int64_t strides[ONNXD_MAX_RANK];
     size_t batch;
+    char text[2][ONNXD_SHAPE_TEXT];
     if (!onnxd_shape_span(indices, 0, indices->rank - 1, &t.count) ||
         !onnxd_shape_span(data, batch_dims + (int32_t)t.width, data->rank, &t.slice) ||
         !onnxd_shape_span(data, 0, batch_dims, &t.batch_count) ||
         !onnxd_shape_span(data, batch_dims, data->rank, &batch) || batch > INT64_MAX)
-        return onnxd_op_error(node, "the inputs are too large");
+        return onnxd_op_error(node,
+                              "inputs 0 and 1 of shapes %s and %s have slices of more elements "
+                              "than %" PRId64 ", the most that fit",
+                              onnxd_shape_format(data, text[0], sizeof(text[0])),
+                              onnxd_shape_format(indices, text[1], sizeof(text[1])), INT64_MAX);
     t.batch_stride = (int64_t)batch;
     onnxd_strides_of(data, strides);
     for (size_t i = 0; i < t.width; i++) {

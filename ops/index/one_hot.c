@@ -43,12 +43,18 @@ static onnxd_status *read_depth(const onnxd_node *node, const onnxd_tensor_view 
                                 int64_t *out_depth)
 {
     int64_t depth;
+    char text[ONNXD_SHAPE_TEXT], number[ONNXD_WIDE_TEXT + 1];
     if (view->shape.rank > 1 || onnxd_tensor_view_count(view) != 1)
-        return onnxd_op_error(node, "input 1, the depth, must have one element");
+        return onnxd_op_error(node, "input 1, the depth, has shape %s, must have one element",
+                              onnxd_shape_format(&view->shape, text, sizeof(text)));
     load_ints(view->dtype, onnxd_tensor_view_data(view), 0, 1, &depth);
-    if (depth < 0)
-        return onnxd_op_error(node, "input 1, the depth, must be a number from 0 to %" PRId64,
+    if (depth < 0) {
+        onnxd_wide wide;
+        onnxd_wide_load(view->dtype, onnxd_tensor_view_data(view), 0, 1, &wide);
+        number[onnxd_wide_format(onnxd_wide_kind_of(view->dtype), wide, number)] = '\0';
+        return onnxd_op_error(node, "input 1, the depth, is %s, must be from 0 to %" PRId64, number,
                               INT64_MAX);
+    }
     *out_depth = depth;
     return NULL;
 }
@@ -71,14 +77,22 @@ static onnxd_status *hot_shape(const onnxd_node *node, const one_hot_params *p,
     return NULL;
 }
 
+static onnxd_status *check_values(const onnxd_node *node, const onnxd_shape *values)
+{
+    char text[ONNXD_SHAPE_TEXT];
+    if (values->rank < 0 ||
+        (values->rank == 1 && (!onnxd_dim_is_static(values->dims[0]) || values->dims[0] == 2)))
+        return NULL;
+    return onnxd_op_error(node, "input 2, off and on, has shape %s, must have [2]",
+                          onnxd_shape_format(values, text, sizeof(text)));
+}
+
 static onnxd_status *infer(onnxd_infer *infer)
 {
     const onnxd_tensor_type *inputs = infer->inputs;
     const onnxd_shape *values = &inputs[VALUES].shape;
     infer->outputs[0].dtype = inputs[VALUES].dtype;
-    if (values->rank >= 0 &&
-        (values->rank != 1 || (onnxd_dim_is_static(values->dims[0]) && values->dims[0] != 2)))
-        return onnxd_op_error(infer->node, "input 2 must be a list of two elements, off and on");
+    ONNXD_TRY(check_values(infer->node, values));
     int64_t depth = ONNXD_DIM_UNKNOWN, length;
     onnxd_tensor_view view;
     ONNXD_TRY(onnxd_op_list_length(infer, DEPTH, &length));
@@ -100,13 +114,11 @@ static onnxd_status *compute(const onnxd_compute *compute)
     ONNXD_TRY(read_depth(compute->node, &compute->inputs[DEPTH], &depth));
     ONNXD_TRY(hot_shape(compute->node, compute->params, &indices->shape, depth, &axis, &shape));
     ONNXD_TRY(onnxd_op_check_output(compute, 0, &shape));
-    if (onnxd_tensor_view_count(&compute->inputs[VALUES]) != 2)
-        return onnxd_op_error(compute->node, "input 2 must be a list of two elements, off and on");
-    size_t count = onnxd_tensor_view_count(indices), inner;
+    ONNXD_TRY(check_values(compute->node, &compute->inputs[VALUES].shape));
+    size_t count = onnxd_tensor_view_count(indices), unused, inner;
     if (onnxd_tensor_view_count(output) == 0)
         return NULL;
-    if (!onnxd_shape_span(&shape, axis + 1, shape.rank, &inner))
-        return onnxd_op_error(compute->node, "the shape of input 0 is too large");
+    ONNXD_TRY(onnxd_op_around_axis(compute->node, &shape, axis, &unused, &inner));
     size_t width = onnxd_dtype_size(output->dtype);
     const char *off = onnxd_tensor_view_data(&compute->inputs[VALUES]), *on = off + width;
     char *out = onnxd_tensor_view_data(output);

@@ -59,7 +59,7 @@ static onnxd_status *compute(const onnxd_compute *compute)
     ONNXD_TRY(onnxd_op_check_output(compute, 0, &input->shape));
     const int64_t *lengths = onnxd_tensor_view_data(&compute->inputs[1]);
     int64_t batch = input->shape.dims[p->batch_axis], time = input->shape.dims[p->time_axis];
-    size_t count = onnxd_tensor_view_count(&compute->inputs[1]), block;
+    size_t count = onnxd_tensor_view_count(&compute->inputs[1]), unused, block;
     for (size_t i = 0; i < count; i++)
         if (lengths[i] < 0 || lengths[i] > time)
             return onnxd_op_error(compute->node,
@@ -68,18 +68,17 @@ static onnxd_status *compute(const onnxd_compute *compute)
                                   lengths[i], i, time);
     if (onnxd_tensor_view_count(output) == 0)
         return NULL;
-    if (!onnxd_shape_span(&input->shape, 2, input->shape.rank, &block))
-        return onnxd_op_error(compute->node, "the shape of input 0 is too large");
+    ONNXD_TRY(onnxd_op_around_axis(compute->node, &input->shape, 1, &unused, &block));
     block *= onnxd_dtype_size(input->dtype);
     size_t batch_stride = (p->batch_axis == 0 ? (size_t)time : 1) * block;
     size_t time_stride = (p->time_axis == 0 ? (size_t)batch : 1) * block;
     const char *from = onnxd_tensor_view_data(input);
     char *to = onnxd_tensor_view_data(output);
-    int64_t outer_count = p->batch_axis == 0 ? batch : time;
+    int64_t row_count = p->batch_axis == 0 ? batch : time;
     int64_t inner_count = p->batch_axis == 0 ? time : batch;
-    for (int64_t outer = 0; outer < outer_count; outer++) {
+    for (int64_t row = 0; row < row_count; row++) {
         for (int64_t i = 0; i < inner_count; i++, to += block) {
-            int64_t b = p->batch_axis == 0 ? outer : i, t = p->batch_axis == 0 ? i : outer;
+            int64_t b = p->batch_axis == 0 ? row : i, t = p->batch_axis == 0 ? i : row;
             size_t source = (size_t)(t < lengths[b] ? lengths[b] - 1 - t : t);
             memcpy(to, from + (size_t)b * batch_stride + source * time_stride, block);
         }

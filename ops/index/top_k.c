@@ -273,9 +273,7 @@ static onnxd_status *compute(const onnxd_compute *compute)
     size_t count;
     if (onnxd_shape_count(&shape, &count) && count == 0)
         return NULL;
-    if (!onnxd_shape_span(&shape, 0, axis, &c.outer) ||
-        !onnxd_shape_span(&shape, axis + 1, shape.rank, &c.inner))
-        return onnxd_op_error(compute->node, "the shape of input 0 is too large");
+    ONNXD_TRY(onnxd_op_around_axis(compute->node, &shape, axis, &c.outer, &c.inner));
     c.line.step = (int64_t)c.inner;
     c.choose = is_narrow(input, axis) ? narrow_choose : wide_choose;
     if (onnxd_keys_are_narrow(input->dtype))

@@ -55,7 +55,7 @@ static onnxd_status *compute_trilu(const onnxd_compute *compute)
         size_t given;
         ONNXD_TRY(onnxd_op_read_ints(compute->node, 1, &compute->inputs[1], 1, &k, &given));
         if (given != 1)
-            return onnxd_op_error(compute->node, "input 1, k, must have one element");
+            return onnxd_op_error(compute->node, "input 1, k, has no element, must have one");
     }
     ONNXD_TRY(onnxd_op_check_output(compute, 0, shape));
     size_t count = onnxd_tensor_view_count(input);

@@ -94,9 +94,7 @@ static onnxd_status *measure(unique_call *c)
         return NULL;
     ONNXD_TRY(onnxd_op_axis(c->dynamic->node, "attribute 'axis'", p->axis, shape->rank, &c->axis));
     c->dim = (size_t)shape->dims[c->axis];
-    if (!onnxd_shape_span(shape, 0, c->axis, &c->outer) ||
-        !onnxd_shape_span(shape, c->axis + 1, shape->rank, &c->inner))
-        return onnxd_op_error(c->dynamic->node, "the shape of input 0 is too large");
+    ONNXD_TRY(onnxd_op_around_axis(c->dynamic->node, shape, c->axis, &c->outer, &c->inner));
     return NULL;
 }
 

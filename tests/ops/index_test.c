@@ -166,10 +166,14 @@ Test(index, one_hot)
         {"OneHot", 11, "", "uint64[1]{18446744073709551615}; int64[]{2}; int8[2]{0,1}",
          "int8[1,2]{0,0}"},
         {"OneHot", 11, "", "int64[]{1}; float[1]{2.5}; int8[2]{0,1}", "int8[2]{0,1}"},
-        {"OneHot", 11, "", "int64[1]{1}; int64[]{-1}; int8[2]{0,1}", "error: the depth"},
-        {"OneHot", 11, "", "int64[1]{1}; float[]{nan}; int8[2]{0,1}", "error: the depth"},
-        {"OneHot", 11, "", "int64[1]{1}; int64[2]{1,2}; int8[2]{0,1}", "error: the depth"},
-        {"OneHot", 11, "", "int64[1]{1}; int64[]{2}; int8[3]{0,1,2}", "error: two elements"},
+        {"OneHot", 11, "", "int64[1]{1}; int64[]{-1}; int8[2]{0,1}",
+         "error: the depth, is -1, must be from 0"},
+        {"OneHot", 11, "", "int64[1]{1}; float[]{nan}; int8[2]{0,1}",
+         "error: the depth, is NaN, must be from 0"},
+        {"OneHot", 11, "", "int64[1]{1}; int64[2]{1,2}; int8[2]{0,1}",
+         "error: the depth, has shape [2], must have one element"},
+        {"OneHot", 11, "", "int64[1]{1}; int64[]{2}; int8[3]{0,1,2}",
+         "error: has shape [3], must have [2]"},
         {"OneHot", 11, "axis=2", "int64[1]{1}; int64[]{2}; int8[2]{0,1}", "error: outside [-2, 1]"},
     };
     EXPECT_EVALUATED(calls);
