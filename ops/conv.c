@@ -96,11 +96,6 @@ typedef struct conv_extent {
     size_t in_plane, out_plane, kernel_plane;
 } conv_extent;
 
-static size_t volume(const int64_t *dims)
-{
-    return (size_t)dims[0] * (size_t)dims[1] * (size_t)dims[2];
-}
-
 static conv_extent extent_of(const onnxd_compute *context)
 {
     const onnxd_conv_params *params = context->params;
@@ -114,9 +109,9 @@ static conv_extent extent_of(const onnxd_compute *context)
         .maps_per_group = (size_t)(weights->dims[0] / params->group),
         .channels_per_group = (size_t)weights->dims[1],
     };
-    extent.in_plane = volume(extent.geometry.in);
-    extent.out_plane = volume(extent.geometry.out);
-    extent.kernel_plane = volume(extent.geometry.kernel);
+    extent.in_plane = onnxd_window_volume(extent.geometry.in);
+    extent.out_plane = onnxd_window_volume(extent.geometry.out);
+    extent.kernel_plane = onnxd_window_volume(extent.geometry.kernel);
     return extent;
 }
 

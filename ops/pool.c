@@ -12,23 +12,15 @@
 
 /* ---- attributes and shapes ------------------------------------------------------------------- */
 
-static onnxd_status *parse_flag(const onnxd_node *node, const char *name, bool *out)
-{
-    int64_t value = 0;
-    ONNXD_TRY(onnxd_attribute_int(node, name, 0, 1, &value));
-    *out = value != 0;
-    return NULL;
-}
-
 onnxd_status *onnxd_pool_parse(const onnxd_node *node, const char *const *names,
                                onnxd_pool_params *params)
 {
     ONNXD_TRY(onnxd_attributes_allow(node, names));
     ONNXD_TRY(onnxd_attribute_require(node, "kernel_shape"));
     params->window.limits_pads = true;
-    ONNXD_TRY(parse_flag(node, "ceil_mode", &params->window.is_ceil_mode));
-    ONNXD_TRY(parse_flag(node, "count_include_pad", &params->counts_pads));
-    ONNXD_TRY(parse_flag(node, "storage_order", &params->is_column_major));
+    ONNXD_TRY(onnxd_op_flag(node, "ceil_mode", &params->window.is_ceil_mode));
+    ONNXD_TRY(onnxd_op_flag(node, "count_include_pad", &params->counts_pads));
+    ONNXD_TRY(onnxd_op_flag(node, "storage_order", &params->is_column_major));
     ONNXD_TRY(onnxd_window_parse(node, &params->window));
     if (params->window.kernel_count == 0)
         return onnxd_op_error(node, "attribute 'kernel_shape' is empty");
@@ -217,7 +209,7 @@ typedef struct planes {
     size_t in_bytes, out_bytes;
 } planes;
 
-static size_t plane_size(const onnxd_shape *shape)
+size_t onnxd_pool_plane(const onnxd_shape *shape)
 {
     size_t size = 1;
     for (int32_t i = 2; i < shape->rank; i++)
@@ -230,8 +222,8 @@ static planes planes_of(const onnxd_compute *context)
     const onnxd_shape *input = &context->inputs[0].shape;
     size_t element = onnxd_dtype_size(context->inputs[0].dtype);
     planes p = {.count = (size_t)input->dims[0] * (size_t)input->dims[1],
-                .in_size = plane_size(input),
-                .out_size = plane_size(&context->outputs[0].shape)};
+                .in_size = onnxd_pool_plane(input),
+                .out_size = onnxd_pool_plane(&context->outputs[0].shape)};
     p.in_bytes = p.in_size * element;
     p.out_bytes = p.out_size * element;
     return p;

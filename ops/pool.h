@@ -14,6 +14,10 @@ ONNXD_NODISCARD onnxd_status *onnxd_pool_parse(const onnxd_node *node, const cha
 ONNXD_NODISCARD onnxd_status *onnxd_pool_infer(onnxd_infer *context);
 ONNXD_NODISCARD onnxd_status *onnxd_global_pool_infer(onnxd_infer *context);
 
+/* The product of the dimensions behind batch and channels, modulo SIZE_MAX + 1: the elements of one
+ * plane. */
+size_t onnxd_pool_plane(const onnxd_shape *shape);
+
 /* The sum of each window of one plane; padding adds nothing. */
 void onnxd_pool_sum(const onnxd_window_geometry *geometry, const double *in, double *out);
 

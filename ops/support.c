@@ -200,6 +200,14 @@ onnxd_status *onnxd_infer_shape_list(const onnxd_infer *infer, uint32_t index, i
     return NULL;
 }
 
+onnxd_status *onnxd_op_flag(const onnxd_node *node, const char *name, bool *out_is_set)
+{
+    int64_t value = 0;
+    ONNXD_TRY(onnxd_attribute_int(node, name, 0, 1, &value));
+    *out_is_set = value != 0;
+    return NULL;
+}
+
 onnxd_status *onnxd_op_parse_axes(const onnxd_node *node, const char *name, onnxd_axes *out_axes)
 {
     onnxd_axes axes = {.is_given = onnxd_node_attribute(node, name) != NULL};

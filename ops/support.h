@@ -63,6 +63,10 @@ ONNXD_NODISCARD onnxd_status *onnxd_op_read_shape(const onnxd_node *node, uint32
                                                   const onnxd_tensor_view *view, int64_t minimum,
                                                   onnxd_shape *out_shape);
 
+/* An attribute of 0 or 1; false when absent. */
+ONNXD_NODISCARD onnxd_status *onnxd_op_flag(const onnxd_node *node, const char *name,
+                                            bool *out_is_set);
+
 /* Axes that are an attribute in early opsets and an input in later ones. */
 typedef struct onnxd_axes {
     bool is_given;

@@ -45,6 +45,12 @@ typedef struct onnxd_window_geometry {
     int64_t pad_end[3]; /* as the attributes say; in ceil mode a window may end beyond it */
 } onnxd_window_geometry;
 
+/* The product of three dimensions, modulo SIZE_MAX + 1. */
+static inline size_t onnxd_window_volume(const int64_t dims[3])
+{
+    return (size_t)dims[0] * (size_t)dims[1] * (size_t)dims[2];
+}
+
 /* Reads kernel_shape, strides, dilations, pads and auto_pad of the node. `is_ceil_mode` and
  * `limits_pads` are the caller's to set before. */
 ONNXD_NODISCARD onnxd_status *onnxd_window_parse(const onnxd_node *node, onnxd_window *out_window);

@@ -27,3 +27,9 @@ onnxd_status *onnxd_contrib_check_type(const onnxd_infer *infer, uint32_t index,
                           onnxd_dtype_name(dtype),
                           onnxd_dtype_set_format(types, allowed, sizeof(allowed)));
 }
+
+void onnxd_contrib_add(const float *terms, size_t count, float *values)
+{
+    for (size_t i = 0; i < count; i++)
+        values[i] += terms[i];
+}

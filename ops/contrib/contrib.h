@@ -19,4 +19,7 @@ ONNXD_NODISCARD onnxd_status *onnxd_contrib_last_dim(const onnxd_infer *infer, u
 ONNXD_NODISCARD onnxd_status *onnxd_contrib_check_type(const onnxd_infer *infer, uint32_t index,
                                                        onnxd_dtype_set types);
 
+/* values[i] += terms[i] for i < count. */
+void onnxd_contrib_add(const float *terms, size_t count, float *values);
+
 #endif

@@ -130,12 +130,6 @@ static onnxd_status *read_row(const onnxd_compute *context, uint32_t table, uint
     return NULL;
 }
 
-static void add(const float *terms, size_t count, float *values)
-{
-    for (size_t i = 0; i < count; i++)
-        values[i] += terms[i];
-}
-
 /* The embeddings of one word: `row` becomes their sum, `term` is scratch. */
 static onnxd_status *embed(const onnxd_compute *context, size_t index, size_t columns, float *row,
                            float *term)
@@ -152,12 +146,12 @@ static onnxd_status *embed(const onnxd_compute *context, size_t index, size_t co
     ONNXD_TRY(
         read_row(context, WORDS, WORD_IDS, index, onnxd_op_int_at(&inputs[WORD_IDS], index), row));
     ONNXD_TRY(read_row(context, POSITIONS, POSITION_IDS, at, position, term));
-    add(term, columns, row);
+    onnxd_contrib_add(term, columns, row);
     if (segments == NULL)
         return NULL;
     ONNXD_TRY(
         read_row(context, SEGMENTS, SEGMENT_IDS, index, onnxd_op_int_at(segments, index), term));
-    add(term, columns, row);
+    onnxd_contrib_add(term, columns, row);
     return NULL;
 }
 

@@ -153,12 +153,6 @@ static void read(const onnxd_tensor_view *view, size_t first, size_t count, floa
     onnxd_real_read_float(view->dtype, onnxd_tensor_view_data(view), first, count, out);
 }
 
-static void add(const float *terms, size_t count, float *values)
-{
-    for (size_t i = 0; i < count; i++)
-        values[i] += terms[i];
-}
-
 /* What is added to the channels of an image: the bias and a skip connection without positions. */
 static void set_terms(const onnxd_compute *context, const extent *e, size_t image, scratch *s)
 {
@@ -172,7 +166,7 @@ static void set_terms(const onnxd_compute *context, const extent *e, size_t imag
     /* The run has room for a group; channels are read in groups. */
     for (size_t first = 0; first < e->channels; first += e->per_group) {
         read(skip, image * e->channels + first, e->per_group, s->run);
-        add(s->run, e->per_group, s->terms + first);
+        onnxd_contrib_add(s->run, e->per_group, s->terms + first);
     }
 }
 
@@ -188,10 +182,10 @@ static void gather(const onnxd_compute *context, const extent *e, size_t at, siz
         read(&context->inputs[X], at, e->length, out);
         if (is_whole) {
             read(skip, at, e->length, s->run);
-            add(s->run, e->length, out);
+            onnxd_contrib_add(s->run, e->length, out);
         }
         if (e->is_last) {
-            add(s->terms + first, e->length, out);
+            onnxd_contrib_add(s->terms + first, e->length, out);
         } else {
             for (size_t i = 0; i < e->length; i++)
                 out[i] += s->terms[first + r];

@@ -110,14 +110,6 @@ typedef struct planes {
     onnxd_window_geometry geometry; /* of the pools with windows */
 } planes;
 
-static size_t plane_size(const onnxd_shape *shape)
-{
-    size_t size = 1;
-    for (int32_t i = 2; i < shape->rank; i++)
-        size *= (size_t)shape->dims[i]; /* at most the number of elements */
-    return size;
-}
-
 static planes planes_of(const onnxd_compute *compute, bool has_windows)
 {
     const pool_params *params = compute->params;
@@ -129,8 +121,8 @@ static planes planes_of(const onnxd_compute *compute, bool has_windows)
     }
     planes p = {.batch = (size_t)in.dims[0],
                 .channels = (size_t)in.dims[1],
-                .in_size = plane_size(&in),
-                .out_size = plane_size(&out)};
+                .in_size = onnxd_pool_plane(&in),
+                .out_size = onnxd_pool_plane(&out)};
     p.in_pitch = is_last ? 1 : p.in_size;
     p.out_pitch = is_last ? 1 : p.out_size;
     p.stride = is_last ? p.channels : 1;

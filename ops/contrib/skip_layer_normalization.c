@@ -133,12 +133,6 @@ static const float *vector_of(const onnxd_compute *context, uint32_t index, floa
     return to;
 }
 
-static void add(const float *terms, size_t count, float *values)
-{
-    for (size_t i = 0; i < count; i++)
-        values[i] += terms[i];
-}
-
 static onnxd_norm_affine affine_of(const float *values, size_t columns)
 {
     return (onnxd_norm_affine){values, values == NULL ? ONNXD_UNDEFINED : ONNXD_FLOAT, columns,
@@ -172,9 +166,9 @@ static onnxd_status *compute(const onnxd_compute *context)
         onnxd_real_read_float(x->dtype, onnxd_tensor_view_data(x), r * columns, columns, row);
         onnxd_real_read_float(skip->dtype, onnxd_tensor_view_data(skip), r * columns % skip_count,
                               columns, term);
-        add(term, columns, row);
+        onnxd_contrib_add(term, columns, row);
         if (bias != NULL)
-            add(bias, columns, row);
+            onnxd_contrib_add(bias, columns, row);
         if (sum != NULL)
             onnxd_real_write_float(sum->dtype, row, columns, onnxd_tensor_view_data(sum),
                                    r * columns);

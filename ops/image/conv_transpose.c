@@ -260,11 +260,6 @@ typedef struct transpose_extent {
  */
 #define BLOCK_BYTES ((size_t)1 << 20)
 
-static size_t volume(const int64_t *dims)
-{
-    return (size_t)dims[0] * (size_t)dims[1] * (size_t)dims[2];
-}
-
 /* `pads`: the input that holds them, NULL where there is none or they do not matter. */
 static onnxd_status *extent_of(const onnxd_compute *context, const onnxd_tensor_view *pads,
                                transpose_extent *out_extent)
@@ -295,9 +290,9 @@ static onnxd_status *extent_of(const onnxd_compute *context, const onnxd_tensor_
     }
     /* Beside a zero among batch and channels the plane's extents may be huge; then only the bias is
      * left of the result. */
-    e.in_plane = onnxd_tensor_view_count(&context->inputs[0]) == 0 ? 0 : volume(e.in);
-    e.out_plane = volume(e.out);
-    e.kernel_plane = volume(e.kernel);
+    e.in_plane = onnxd_tensor_view_count(&context->inputs[0]) == 0 ? 0 : onnxd_window_volume(e.in);
+    e.out_plane = onnxd_window_volume(e.out);
+    e.kernel_plane = onnxd_window_volume(e.kernel);
     size_t map_bytes;
     e.block = 1;
     if (onnxd_size_mul(e.in_plane, e.kernel_plane, &map_bytes) &&

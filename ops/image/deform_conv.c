@@ -113,11 +113,6 @@ typedef struct deform_extent {
     size_t in_plane, out_plane, kernel_plane;
 } deform_extent;
 
-static size_t volume(const int64_t *dims)
-{
-    return (size_t)dims[0] * (size_t)dims[1] * (size_t)dims[2];
-}
-
 static deform_extent extent_of(const onnxd_compute *context)
 {
     const deform_conv_params *params = context->params;
@@ -133,9 +128,9 @@ static deform_extent extent_of(const onnxd_compute *context)
         .channels_per_offset = (size_t)(input->dims[1] / params->offset_group),
         .maps_per_group = (size_t)(weights->dims[0] / params->conv.group),
     };
-    e.in_plane = volume(e.geometry.in);
-    e.out_plane = volume(e.geometry.out);
-    e.kernel_plane = volume(e.geometry.kernel);
+    e.in_plane = onnxd_window_volume(e.geometry.in);
+    e.out_plane = onnxd_window_volume(e.geometry.out);
+    e.kernel_plane = onnxd_window_volume(e.geometry.kernel);
     return e;
 }
 

@@ -63,15 +63,6 @@ static double root_of(double sum, double p)
 #include "ops/for_floats.inc"
 #undef KERNEL_FILE
 
-/* Elements of one plane. */
-static size_t plane_of(const onnxd_shape *shape)
-{
-    size_t size = 1;
-    for (int32_t i = 2; i < shape->rank; i++)
-        size *= (size_t)shape->dims[i];
-    return size;
-}
-
 static size_t plane_count(const onnxd_compute *context)
 {
     const int64_t *dims = context->inputs[0].shape.dims;
@@ -84,8 +75,8 @@ static size_t workspace_bytes(const onnxd_compute *context)
     size_t count;
     if (onnxd_tensor_view_count(&context->outputs[0]) == 0)
         return 0;
-    if (!onnxd_size_add(plane_of(&context->inputs[0].shape), plane_of(&context->outputs[0].shape),
-                        &count) ||
+    if (!onnxd_size_add(onnxd_pool_plane(&context->inputs[0].shape),
+                        onnxd_pool_plane(&context->outputs[0].shape), &count) ||
         !onnxd_size_mul(count, sizeof(double), &count))
         return SIZE_MAX;
     return count;
@@ -100,7 +91,8 @@ static onnxd_status *compute(const onnxd_compute *context)
         return NULL;
     onnxd_window_geometry geometry =
         onnxd_window_resolve(&params->pool.window, input->rank - 2, input->dims + 2, NULL);
-    size_t in_size = plane_of(input), out_size = plane_of(&context->outputs[0].shape);
+    size_t in_size = onnxd_pool_plane(input),
+           out_size = onnxd_pool_plane(&context->outputs[0].shape);
     size_t element = onnxd_dtype_size(dtype);
     const char *in = onnxd_tensor_view_data(&context->inputs[0]);
     char *out = onnxd_tensor_view_data(&context->outputs[0]);
@@ -117,7 +109,7 @@ static onnxd_status *compute_global(const onnxd_compute *context)
 {
     const lp_pool_params *params = context->params;
     onnxd_dtype dtype = context->inputs[0].dtype;
-    size_t size = plane_of(&context->inputs[0].shape), element = onnxd_dtype_size(dtype);
+    size_t size = onnxd_pool_plane(&context->inputs[0].shape), element = onnxd_dtype_size(dtype);
     const char *in = onnxd_tensor_view_data(&context->inputs[0]);
     char *out = onnxd_tensor_view_data(&context->outputs[0]);
     for (size_t i = 0; i < plane_count(context); i++) {

@@ -51,14 +51,6 @@ static onnxd_status *parse_coordinates(const onnxd_node *node, int64_t opset, on
     return NULL;
 }
 
-static onnxd_status *parse_flag(const onnxd_node *node, const char *name, bool *out)
-{
-    int64_t value = 0;
-    ONNXD_TRY(onnxd_attribute_int(node, name, 0, 1, &value));
-    *out = value != 0;
-    return NULL;
-}
-
 static onnxd_status *parse_18(const onnxd_node *node, onnxd_resize_params *params)
 {
     static const char *const policies[] = {
@@ -68,7 +60,7 @@ static onnxd_status *parse_18(const onnxd_node *node, onnxd_resize_params *param
     };
     size_t policy = ONNXD_RESIZE_STRETCH;
     ONNXD_TRY(onnxd_op_parse_axes(node, "axes", &params->axes));
-    ONNXD_TRY(parse_flag(node, "antialias", &params->how.is_antialiased));
+    ONNXD_TRY(onnxd_op_flag(node, "antialias", &params->how.is_antialiased));
     ONNXD_TRY(onnxd_op_choice(node, "keep_aspect_ratio_policy", policies, ONNXD_COUNT(policies),
                               &policy));
     params->policy = (onnxd_resize_policy)policy;
@@ -103,7 +95,7 @@ static onnxd_status *parse_resize(const onnxd_node *node, int64_t opset, onnxd_a
     ONNXD_TRY(onnxd_attributes_allow(node, opset < 18 ? names_11 : names_18));
     ONNXD_TRY(parse_mode(node, &params->how));
     ONNXD_TRY(parse_coordinates(node, opset, &params->how));
-    ONNXD_TRY(parse_flag(node, "exclude_outside", &params->how.excludes_outside));
+    ONNXD_TRY(onnxd_op_flag(node, "exclude_outside", &params->how.excludes_outside));
     ONNXD_TRY(onnxd_attribute_float(node, "cubic_coeff_a", &params->how.cubic_a));
     ONNXD_TRY(onnxd_attribute_float(node, "extrapolation_value", &params->how.extrapolation));
     return opset < 18 ? NULL : parse_18(node, params);

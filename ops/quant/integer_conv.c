@@ -197,11 +197,6 @@ typedef struct extent {
     size_t in_plane, out_plane, depth;
 } extent;
 
-static size_t volume(const int64_t *dims)
-{
-    return (size_t)dims[0] * (size_t)dims[1] * (size_t)dims[2];
-}
-
 static extent extent_of(const onnxd_compute *compute, const positions *at)
 {
     const onnxd_conv_params *params = compute->params;
@@ -213,9 +208,9 @@ static extent extent_of(const onnxd_compute *compute, const positions *at)
                 .groups = (size_t)params->group,
                 .maps = (size_t)(weights->dims[0] / params->group),
                 .channels = (size_t)weights->dims[1]};
-    e.in_plane = volume(e.geometry.in);
-    e.out_plane = volume(e.geometry.out);
-    e.depth = e.channels * volume(e.geometry.kernel);
+    e.in_plane = onnxd_window_volume(e.geometry.in);
+    e.out_plane = onnxd_window_volume(e.geometry.out);
+    e.depth = e.channels * onnxd_window_volume(e.geometry.kernel);
     return e;
 }
 
