@@ -56,6 +56,9 @@ onnxd_status *onnxd_loader_check_import(const Onnx__OperatorSetIdProto *proto)
         return onnxd_error(ONNXD_INVALID_ARGUMENT,
                            "opset import %" PRId64 " of domain '%s', it must be at least 1",
                            proto->version, text);
+    if (strcmp(domain, ONNXD_INTERNAL_DOMAIN) == 0)
+        return onnxd_error(ONNXD_INVALID_ARGUMENT,
+                           "opset import of domain '%s', which is reserved for graph passes", text);
     if (domain[0] == '\0' && proto->version > ONNXD_OPSET_MAX)
         return onnxd_error(ONNXD_UNIMPLEMENTED,
                            "opset %" PRId64 " of domain 'ai.onnx', at most %d is supported",

@@ -27,6 +27,9 @@
 #define ONNXD_OPSET_MAX 28
 #define ONNXD_IR_VERSION_MAX 14
 
+/* The domain of operators that only graph passes make. Models may not import it. */
+#define ONNXD_INTERNAL_DOMAIN "onnxd"
+
 #define ONNXD_OP_VARIADIC UINT16_MAX
 
 /* One formal input or output. */

@@ -17,7 +17,7 @@ const onnxd_pass *const onnxd_passes[] = {
 /* Each round makes the graph smaller or more constant; real models settle in two or three. */
 #define MAX_ROUNDS 16
 
-static bool is_disabled(const onnxd_pass_env *env, const char *name)
+bool onnxd_pass_is_disabled(const onnxd_pass_env *env, const char *name)
 {
     for (const char *const *disabled = env->disabled; disabled != NULL && *disabled != NULL;
          disabled++)
@@ -26,15 +26,21 @@ static bool is_disabled(const onnxd_pass_env *env, const char *name)
     return false;
 }
 
-static onnxd_status *check_disabled(const onnxd_pass_env *env)
+static bool is_listed(const onnxd_pass *const *const *lists, const char *name)
 {
-    for (const char *const *name = env->disabled; name != NULL && *name != NULL; name++) {
-        const onnxd_pass *const *pass = onnxd_passes;
-        while (*pass != NULL && strcmp((*pass)->name, *name) != 0)
-            pass++;
-        if (*pass == NULL)
+    for (; *lists != NULL; lists++)
+        for (const onnxd_pass *const *pass = *lists; *pass != NULL; pass++)
+            if (strcmp((*pass)->name, name) == 0)
+                return true;
+    return false;
+}
+
+onnxd_status *onnxd_pass_check_disabled(const onnxd_pass_env *env,
+                                        const onnxd_pass *const *const *lists)
+{
+    for (const char *const *name = env->disabled; name != NULL && *name != NULL; name++)
+        if (!is_listed(lists, *name))
             return onnxd_error(ONNXD_INVALID_ARGUMENT, "'%.128s' is no graph pass", *name);
-    }
     return NULL;
 }
 
@@ -54,7 +60,7 @@ static onnxd_status *run_round(onnxd_graph *graph,
     bool is_inferred = true;
     for (const onnxd_pass *const *pass = onnxd_passes; *pass != NULL; pass++) {
         uint32_t changes = 0;
-        if (is_disabled(round->env, (*pass)->name))
+        if (onnxd_pass_is_disabled(round->env, (*pass)->name))
             continue;
         if (!is_inferred)
             ONNXD_TRY(onnxd_infer_shapes(graph));
@@ -82,7 +88,6 @@ static void visit_subgraph(onnxd_graph *subgraph, void *context) // NOLINT(misc-
 onnxd_status *onnxd_passes_run(onnxd_graph *graph, const onnxd_pass_env *env)
 {
     round_context round = {.env = env, .changes = 1};
-    ONNXD_TRY(check_disabled(env));
     ONNXD_TRY(onnxd_infer_shapes(graph));
     for (int count = 0; count < MAX_ROUNDS && round.changes > 0; count++) {
         round.changes = 0;

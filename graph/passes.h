@@ -24,8 +24,17 @@ typedef struct onnxd_pass {
 /* All passes in the order in which they run; NULL-terminated. */
 extern const onnxd_pass *const onnxd_passes[];
 
+/* Of use behind passes that leave nodes and constants which nobody reads. */
+extern const onnxd_pass onnxd_pass_remove_dead;
+
+bool onnxd_pass_is_disabled(const onnxd_pass_env *env, const char *name);
+/* INVALID_ARGUMENT for a disabled name that is no pass of any of the lists; each of them and their
+ * array are NULL-terminated. */
+ONNXD_NODISCARD onnxd_status *onnxd_pass_check_disabled(const onnxd_pass_env *env,
+                                                        const onnxd_pass *const *const *lists);
+
 /* Runs them to a fixed point (bounded), on subgraphs too, and shape inference whenever something
- * has changed and at the end. INVALID_ARGUMENT for a disabled name that is no pass. */
+ * has changed and at the end. */
 ONNXD_NODISCARD onnxd_status *onnxd_passes_run(onnxd_graph *graph, const onnxd_pass_env *env);
 
 /* Infers every value's type from the inputs' declared types, in subgraphs too. A contradiction with

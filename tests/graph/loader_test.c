@@ -122,6 +122,10 @@ Test(loader, imports)
     wire_opset(&w, "ai.onnx", 12);
     load_bad(&w, ONNXD_INVALID_ARGUMENT,
              "domain 'ai.onnx' is imported twice, as version 13 and as 12");
+    wire_init(&w);
+    wire_small_model(&w);
+    wire_opset(&w, "onnxd", 1);
+    load_bad(&w, ONNXD_INVALID_ARGUMENT, "domain 'onnxd', which is reserved for graph passes");
 }
 
 /* skl2onnx lists imports twice. */

@@ -1,0 +1,133 @@
+#include "graph/rewrite.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "graph/internal.h"
+
+onnxd_status *onnxd_graph_count_uses(const onnxd_graph *graph, uint32_t **out_uses)
+{
+    const size_t count = (size_t)graph->value_count + 1;
+    uint32_t *uses = onnxd_alloc_zero(count, sizeof(*uses));
+    if (uses == NULL)
+        return onnxd_error_out_of_memory("uses of values", count * sizeof(*uses), UINT64_MAX);
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        const onnxd_node *node = &graph->nodes[n];
+        for (uint32_t i = 0; i < node->input_count && !node->is_removed; i++)
+            if (node->inputs[i] != ONNXD_NONE)
+                uses[node->inputs[i]]++;
+    }
+    for (uint32_t i = 0; i < graph->output_count; i++)
+        uses[graph->outputs[i]]++;
+    *out_uses = uses;
+    return NULL;
+}
+
+onnxd_status *onnxd_graph_derive_value(onnxd_graph *graph, onnxd_value_id base, const char *what,
+                                       onnxd_value_id *out_value)
+{
+    char name[ONNXD_NAME_TEXT + 64];
+    snprintf(name, sizeof(name), "%.128s/%.32s/%u", graph->values[base].name, what,
+             graph->value_count);
+    return onnxd_graph_add_value(graph, name, out_value);
+}
+
+onnxd_status *onnxd_graph_derive_constant(onnxd_graph *graph, onnxd_value_id base, const char *what,
+                                          const onnxd_shape *shape, const float *elements,
+                                          onnxd_value_id *out_value)
+{
+    onnxd_tensor *tensor = NULL;
+    onnxd_value_id value = ONNXD_NONE;
+    ONNXD_TRY(onnxd_tensor_create(ONNXD_FLOAT, shape, &tensor));
+    memcpy(tensor->data, elements, tensor->bytes);
+    onnxd_status *status = onnxd_graph_derive_value(graph, base, what, &value);
+    if (status == NULL) {
+        onnxd_graph_set_constant(graph, value, tensor);
+        *out_value = value;
+    }
+    onnxd_tensor_release(tensor);
+    return status;
+}
+
+onnxd_status *onnxd_graph_ints(onnxd_graph *graph, const char *name, const int64_t *values,
+                               size_t count, onnxd_attribute *out_attribute)
+{
+    void *copy = NULL;
+    ONNXD_TRY(onnxd_graph_alloc(graph, count, sizeof(*values), &copy));
+    memcpy(copy, values, count * sizeof(*values));
+    *out_attribute = (onnxd_attribute){
+        .name = name, .kind = ONNXD_ATTRIBUTE_INTS, .count = count, .value.ints = copy};
+    return NULL;
+}
+
+onnxd_status *onnxd_graph_floats(onnxd_graph *graph, const char *name, const float *values,
+                                 size_t count, onnxd_attribute *out_attribute)
+{
+    void *copy = NULL;
+    ONNXD_TRY(onnxd_graph_alloc(graph, count, sizeof(*values), &copy));
+    memcpy(copy, values, count * sizeof(*values));
+    *out_attribute = (onnxd_attribute){
+        .name = name, .kind = ONNXD_ATTRIBUTE_FLOATS, .count = count, .value.floats = copy};
+    return NULL;
+}
+
+onnxd_attribute onnxd_text_attribute(const char *name, const char *text)
+{
+    return (onnxd_attribute){
+        .name = name, .kind = ONNXD_ATTRIBUTE_STRING, .count = 1, .value.s = {text, strlen(text)}};
+}
+
+onnxd_status *onnxd_graph_add_resolved(onnxd_graph *graph, const onnxd_op_registry *registry,
+                                       const onnxd_node *node)
+{
+    onnxd_node_id id = ONNXD_NONE;
+    ONNXD_TRY(onnxd_graph_add_node(graph, node, &id));
+    return onnxd_op_resolve(registry, graph, &graph->nodes[id]);
+}
+
+onnxd_status *onnxd_graph_set_node_inputs(onnxd_graph *graph, onnxd_node *node,
+                                          const onnxd_value_id *inputs, uint32_t count)
+{
+    void *copy = NULL;
+    ONNXD_TRY(onnxd_graph_alloc(graph, count, sizeof(*inputs), &copy));
+    memcpy(copy, inputs, count * sizeof(*inputs));
+    node->inputs = copy;
+    node->input_count = count;
+    return NULL;
+}
+
+onnxd_status *onnxd_graph_set_attributes(onnxd_graph *graph, onnxd_node *node,
+                                         const onnxd_attribute *attributes, uint32_t count)
+{
+    void *copy = NULL;
+    ONNXD_TRY(onnxd_graph_alloc(graph, count, sizeof(*attributes), &copy));
+    memcpy(copy, attributes, count * sizeof(*attributes));
+    node->attributes = copy;
+    node->attribute_count = count;
+    return NULL;
+}
+
+onnxd_node *onnxd_graph_only_producer(const onnxd_graph *graph, const uint32_t *uses,
+                                      onnxd_value_id value)
+{
+    if (value == ONNXD_NONE || uses[value] != 1 || graph->values[value].is_output ||
+        graph->values[value].producer == ONNXD_NONE)
+        return NULL;
+    return &graph->nodes[graph->values[value].producer];
+}
+
+bool onnxd_node_is(const onnxd_node *node, const char *domain, const char *op_type)
+{
+    return !node->is_removed && node->def != NULL && strcmp(node->domain, domain) == 0 &&
+           strcmp(node->op_type, op_type) == 0;
+}
+
+const onnxd_tensor *onnxd_node_float_constant(const onnxd_graph *graph, const onnxd_node *node,
+                                              uint32_t index)
+{
+    if (index >= node->input_count || node->inputs[index] == ONNXD_NONE)
+        return NULL;
+    const onnxd_tensor *constant = graph->values[node->inputs[index]].constant;
+    return constant != NULL && constant->dtype == ONNXD_FLOAT ? constant : NULL;
+}

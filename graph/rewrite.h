@@ -1,0 +1,62 @@
+/*
+ * What passes that put nodes in the place of others share: readers of values, fresh values, nodes
+ * and constants. Passes of providers use it too.
+ *
+ * Threads: as for the graph. Errors: OUT_OF_MEMORY, and those of resolving a node.
+ */
+#ifndef ONNXD_GRAPH_REWRITE_H
+#define ONNXD_GRAPH_REWRITE_H
+
+#include "graph/graph.h"
+#include "graph/op.h"
+
+/* Counts per value: the inputs of nodes that are not removed, and graph outputs. The caller frees
+ * it with onnxd_free(). */
+ONNXD_NODISCARD onnxd_status *onnxd_graph_count_uses(const onnxd_graph *graph, uint32_t **out_uses);
+
+/* A value named after another: "<base>/<what>/<id>", of no type yet. */
+ONNXD_NODISCARD onnxd_status *onnxd_graph_derive_value(onnxd_graph *graph, onnxd_value_id base,
+                                                       const char *what, onnxd_value_id *out_value);
+
+/* A constant FLOAT value named so, its elements copied. `shape` is static. */
+ONNXD_NODISCARD onnxd_status *onnxd_graph_derive_constant(onnxd_graph *graph, onnxd_value_id base,
+                                                          const char *what,
+                                                          const onnxd_shape *shape,
+                                                          const float *elements,
+                                                          onnxd_value_id *out_value);
+
+/* Attributes for onnxd_graph_add_resolved(); the lists are copied into the graph. */
+ONNXD_NODISCARD onnxd_status *onnxd_graph_ints(onnxd_graph *graph, const char *name,
+                                               const int64_t *values, size_t count,
+                                               onnxd_attribute *out_attribute);
+ONNXD_NODISCARD onnxd_status *onnxd_graph_floats(onnxd_graph *graph, const char *name,
+                                                 const float *values, size_t count,
+                                                 onnxd_attribute *out_attribute);
+/* Both texts are constant. */
+onnxd_attribute onnxd_text_attribute(const char *name, const char *text);
+
+/* onnxd_graph_add_node() and onnxd_op_resolve(). Nodes may move in memory. The new one stands last:
+ * onnxd_graph_compact() puts it in its place. */
+ONNXD_NODISCARD onnxd_status *onnxd_graph_add_resolved(onnxd_graph *graph,
+                                                       const onnxd_op_registry *registry,
+                                                       const onnxd_node *node);
+
+/* Other inputs, other attributes for a node; copied into the graph. It is to be resolved again. */
+ONNXD_NODISCARD onnxd_status *onnxd_graph_set_node_inputs(onnxd_graph *graph, onnxd_node *node,
+                                                          const onnxd_value_id *inputs,
+                                                          uint32_t count);
+ONNXD_NODISCARD onnxd_status *onnxd_graph_set_attributes(onnxd_graph *graph, onnxd_node *node,
+                                                         const onnxd_attribute *attributes,
+                                                         uint32_t count);
+
+/* The node that makes `value`, if a node does and nobody reads it but one input; else NULL. */
+onnxd_node *onnxd_graph_only_producer(const onnxd_graph *graph, const uint32_t *uses,
+                                      onnxd_value_id value);
+
+/* Whether the node is the operator of this domain and not removed. */
+bool onnxd_node_is(const onnxd_node *node, const char *domain, const char *op_type);
+/* The constant FLOAT tensor behind input `index`; NULL when there is none. */
+const onnxd_tensor *onnxd_node_float_constant(const onnxd_graph *graph, const onnxd_node *node,
+                                              uint32_t index);
+
+#endif
