@@ -30,9 +30,14 @@ static size_t collect(const onnxd_op_registry *registry, const onnxd_op_def **ou
 {
     size_t count = 0;
     for (size_t i = 0; i < registry->table_count; i++)
-        for (const onnxd_op_def *def = registry->tables[i]; def->op_type != NULL; def++, count++)
+        for (const onnxd_op_def *def = registry->tables[i]; def->op_type != NULL; def++) {
+            /* No model can have these. */
+            if (strcmp(def->domain, ONNXD_INTERNAL_DOMAIN) == 0)
+                continue;
             if (out_defs != NULL)
                 out_defs[count] = def;
+            count++;
+        }
     return count;
 }
 

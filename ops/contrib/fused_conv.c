@@ -3,18 +3,12 @@
 
 #include "ops/contrib/as_float.h"
 #include "ops/contrib/contrib.h"
-#include "ops/contrib/fused_activation.h"
-#include "ops/nn.h"
+#include "ops/contrib/fused_conv.h"
 #include "ops/ops.h"
 #include "ops/support.h"
 #include "ops/types.h"
 
 enum { X, W, B, Z };
-
-typedef struct fused_params {
-    onnxd_conv_params conv; /* first: Conv's own functions read it */
-    onnxd_fused_activation activation;
-} fused_params;
 
 static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *arena, void *out)
 {
@@ -22,7 +16,7 @@ static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *a
     static const char *const names[] = {"activation", "activation_params", "auto_pad", "dilations",
                                         "group",      "kernel_shape",      "pads",     "strides",
                                         NULL};
-    fused_params *params = out;
+    onnxd_fused_conv_params *params = out;
     ONNXD_TRY(onnxd_attributes_allow(node, names));
     ONNXD_TRY(onnxd_conv_parse_params(node, &params->conv));
     return onnxd_fused_parse_conv(node, &params->activation);
@@ -39,7 +33,7 @@ static onnxd_status *infer(onnxd_infer *context)
 
 static onnxd_status *run(const onnxd_compute *context)
 {
-    const fused_params *params = context->params;
+    const onnxd_fused_conv_params *params = context->params;
     const onnxd_tensor_view *z = onnxd_compute_input(context, Z), *y = &context->outputs[0];
     onnxd_compute conv = *context;
     if (conv.input_count > Z)
@@ -73,7 +67,7 @@ static onnxd_status *compute(const onnxd_compute *context)
 const onnxd_op_def onnxd_op_contrib_fused_conv[] = {
     {ONNXD_CONTRIB_NAME("FusedConv"), .min_inputs = 2, .max_inputs = 4, .min_outputs = 1,
      .max_outputs = 1, .inputs = {FORMAL(false), FORMAL(false), FORMAL(true), FORMAL(true)},
-     .outputs = {FORMAL(false)}, .params_bytes = sizeof(fused_params), .parse = parse,
+     .outputs = {FORMAL(false)}, .params_bytes = sizeof(onnxd_fused_conv_params), .parse = parse,
      .infer = infer, .workspace_bytes = workspace_bytes, .compute = compute},
     {.op_type = NULL},
 };

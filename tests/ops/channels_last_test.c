@@ -1,0 +1,50 @@
+/* Operators over images channels-last: the portable kernels, which providers' are measured by. */
+#include <criterion/criterion.h>
+
+#include "tests/ops/op_text.h"
+
+#define OWN "onnxd/"
+
+Test(channels_last, values)
+{
+    static const op_text calls[] = {
+        /* Two pixels of two channels; the maps are their sum and their difference. */
+        {OWN "Conv", 1, "", "float[1,2,2]{1,2,3,5}; float[2,2,1]{1,1,1,-1}",
+         "float[1,2,2]{3,-1,8,-2}"},
+        {OWN "Conv", 1, "", "float[1,2,2]{1,2,3,5}; float[1,2,1]{1,1}; float[1]{10}",
+         "float[1,2,1]{13,18}"},
+        {OWN "Conv", 1, "activation='Relu'",
+         "float[1,2,2]{1,2,3,5}; float[2,2,1]{1,1,1,-1}; -; float[1,2,2]{1,2,-9,3}",
+         "float[1,2,2]{4,1,0,1}"},
+        /* Each channel by itself, over a window of two pixels and one of padding. */
+        {OWN "Conv", 1, "group=2 pads=[0,1]", "float[1,2,2]{1,2,3,5}; float[2,1,2]{1,10,1,100}",
+         "float[1,2,2]{31,502,3,5}"},
+        {OWN "MaxPool", 1, "kernel_shape=[2]", "float[1,3,2]{1,9,2,8,3,7}",
+         "float[1,2,2]{2,9,3,8}"},
+        {OWN "AveragePool", 1, "kernel_shape=[2]", "float[1,3,2]{1,9,2,7,4,7}",
+         "float[1,2,2]{1.5,8,3,7}"},
+        {OWN "GlobalAveragePool", 1, "", "float[1,2,1,2]{1,9,3,7}", "float[1,1,1,2]{2,8}"},
+        {OWN "GlobalMaxPool", 1, "", "float[2,1,2,1]{1,9,3,7}", "float[2,1,1,1]{9,7}"},
+        {OWN "LRN", 1, "size=1 alpha=1.0 beta=1.0 bias=0.0", "float[1,2,2]{1,2,4,8}",
+         "float[1,2,2]{1,0.5,0.25,0.125}"},
+        {OWN "Conv", 1, "", "float[0,2,2]{}; float[1,2,1]{1,1}", "float[0,2,1]{}"},
+    };
+    EXPECT_EVALUATED(calls);
+}
+
+Test(channels_last, shapes)
+{
+    static const op_text shapes[] = {
+        {OWN "Conv", 1, "pads=[1,1,1,1]", "float[s0,?,8,3]; float[16,3,3,3]", "float[s0,?,8,16]"},
+        {OWN "Conv", 1, "", "float[1,8,8,3]; float[16,4,3,3]", "error: channels"},
+        {OWN "Conv", 1, "", "float[1,8,8,3]; float[16,3,3,3]; -; float[1,6,6,15]",
+         "error: dimension 1 of input 3 is 15, but 16 is needed"},
+        {OWN "MaxPool", 1, "kernel_shape=[2,2] strides=[2,2]", "float[s0,8,6,3]",
+         "float[s0,4,3,3]"},
+        {OWN "GlobalAveragePool", 1, "", "float[2,?,6,3]", "float[2,1,1,3]"},
+        {OWN "GlobalMaxPool", 1, "", "float[2,3]",
+         "error: input 0 has rank 2, needed is at least 3"},
+        {OWN "MaxPool", 1, "kernel_shape=[2,2]", "float*", "float[?,?,?,?]"},
+    };
+    EXPECT_INFERRED(shapes);
+}
