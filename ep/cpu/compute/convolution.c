@@ -1,0 +1,213 @@
+#include "ep/cpu/compute/convolution.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/size_math.h"
+#include "ep/cpu/compute/convolution_internal.h"
+
+/* Fewer channels than this are gathered: a product this short per tap spends its time between
+ * taps. */
+#define LEAST_DIRECT_CHANNELS ((size_t)8)
+/* Fewer channels or maps than this make Winograd's transformations dearer than what they save. */
+#define LEAST_WINOGRAD_CHANNELS ((size_t)16)
+
+/* ---- choosing -------------------------------------------------------------------------------- */
+
+/* Seconds, roughly: multiplications at the processor's rate, and weights read from memory. What
+ * 3 x 3 windows over small images save in multiplications, four times the weights can cost. */
+#define MULTIPLICATIONS_PER_S 50e9
+#define BYTES_PER_S 20e9
+
+static bool is_winograd_faster(const onnxd_convolution_shape *s)
+{
+    const onnxd_image_window *w = &s->window;
+    const double matrix = (double)w->channels * (double)s->maps;
+    const double pixels = (double)onnxd_image_window_pixels(w);
+    const double tiles =
+        (double)w->batch * (double)((w->out[1] + 3) / 4) * (double)((w->out[2] + 3) / 4);
+    const double direct = 9 * matrix * (pixels / MULTIPLICATIONS_PER_S + 4 / BYTES_PER_S);
+    const double transformed = 36 * matrix * (tiles / MULTIPLICATIONS_PER_S + 4 / BYTES_PER_S);
+    /* About what a multiplication costs for each element that is transformed. */
+    const double transformation =
+        36 * tiles * 12 * (double)(w->channels + s->maps) / MULTIPLICATIONS_PER_S;
+    return transformed + transformation < direct;
+}
+
+static bool can_winograd(const onnxd_convolution_shape *s)
+{
+    const onnxd_image_window *w = &s->window;
+    bool fits = s->groups == 1 && w->channels >= LEAST_WINOGRAD_CHANNELS &&
+                s->maps >= LEAST_WINOGRAD_CHANNELS && w->kernel[0] == 1;
+    /* One image in and, without padding around it, one out. */
+    fits = fits && w->in[0] == 1 && w->out[0] == 1;
+    for (int d = 0; d < 3; d++)
+        fits = fits && w->stride[d] == 1 && w->dilation[d] == 1 && (d == 0 || w->kernel[d] == 3);
+    return fits;
+}
+
+onnxd_convolution_method onnxd_convolution_choose(const onnxd_convolution_shape *shape,
+                                                  bool allows_winograd)
+{
+    const size_t taps = onnxd_image_window_taps(&shape->window);
+    const size_t channels = shape->window.channels / shape->groups;
+    if (channels == 1 && shape->maps == shape->groups)
+        return ONNXD_CONVOLUTION_DEPTHWISE;
+    if (allows_winograd && can_winograd(shape) && is_winograd_faster(shape))
+        return ONNXD_CONVOLUTION_WINOGRAD;
+    if (taps > 1 && (channels < LEAST_DIRECT_CHANNELS || taps > ONNXD_BLOCK_TAPS))
+        return ONNXD_CONVOLUTION_GATHERED;
+    return ONNXD_CONVOLUTION_DIRECT;
+}
+
+const char *onnxd_convolution_method_name(onnxd_convolution_method method)
+{
+    switch (method) {
+    case ONNXD_CONVOLUTION_GATHERED:
+        return "gathered";
+    case ONNXD_CONVOLUTION_DEPTHWISE:
+        return "depthwise";
+    case ONNXD_CONVOLUTION_WINOGRAD:
+        return "winograd";
+    case ONNXD_CONVOLUTION_DIRECT:
+        break;
+    }
+    return "direct";
+}
+
+/* ---- weights --------------------------------------------------------------------------------- */
+
+/* Elements of one of the equal parts that packed weights consist of, and how many there are. */
+static bool part_of(const onnxd_simd *simd, const onnxd_convolution_shape *shape,
+                    onnxd_convolution_method method, size_t *out_count, size_t *out_parts)
+{
+    const size_t channels = shape->window.channels / shape->groups;
+    size_t depth = channels;
+    *out_parts = method == ONNXD_CONVOLUTION_WINOGRAD ? ONNXD_WINOGRAD_MATRICES : shape->groups;
+    if (method == ONNXD_CONVOLUTION_DEPTHWISE) {
+        *out_count = onnxd_image_window_taps(&shape->window);
+        return true;
+    }
+    return (method == ONNXD_CONVOLUTION_WINOGRAD ||
+            onnxd_size_mul(channels, onnxd_image_window_taps(&shape->window), &depth)) &&
+           onnxd_product_packed_count(simd, depth, shape->maps / shape->groups, out_count);
+}
+
+bool onnxd_convolution_packed_bytes(const onnxd_simd *simd, const onnxd_convolution_shape *shape,
+                                    onnxd_convolution_method method, size_t *out_bytes)
+{
+    size_t count, parts;
+    return part_of(simd, shape, method, &count, &parts) && onnxd_size_mul(count, parts, &count) &&
+           onnxd_size_mul(count, sizeof(float), out_bytes);
+}
+
+static void pack_groups(const onnxd_simd *simd, const onnxd_convolution_shape *shape,
+                        size_t group_packed, const float *weights, float *packed)
+{
+    const size_t taps = onnxd_image_window_taps(&shape->window);
+    const size_t channels = shape->window.channels / shape->groups;
+    const size_t maps = shape->maps / shape->groups;
+    const onnxd_product_strides strides = {.tap = 1, .step = taps, .column = channels * taps};
+    for (size_t g = 0; g < shape->groups; g++)
+        onnxd_product_pack(simd, taps, channels, maps, weights + g * maps * channels * taps,
+                           &strides, packed + g * group_packed);
+}
+
+void onnxd_convolution_pack(const onnxd_simd *simd, const onnxd_convolution_shape *shape,
+                            onnxd_convolution_method method, const float *weights, float *packed)
+{
+    size_t count = 0, parts;
+    if (method == ONNXD_CONVOLUTION_DEPTHWISE)
+        onnxd_convolution_depthwise_pack(shape, weights, packed);
+    else if (method == ONNXD_CONVOLUTION_WINOGRAD)
+        onnxd_convolution_winograd_pack(simd, shape, weights, packed);
+    else if (part_of(simd, shape, method, &count, &parts))
+        pack_groups(simd, shape, count, weights, packed);
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static onnxd_status *make_extras(onnxd_convolution *c, const float *bias)
+{
+    const size_t width = c->simd->tile_columns;
+    size_t biases = 0;
+    c->group_bias = c->method == ONNXD_CONVOLUTION_DEPTHWISE
+                        ? c->group_maps
+                        : (c->group_maps + width - 1) / width * width;
+    if (bias != NULL)
+        biases = c->group_bias * c->shape.groups;
+    const size_t count = biases + c->shape.window.channels;
+    c->extras = onnxd_alloc_zero(count, sizeof(float));
+    if (c->extras == NULL)
+        return onnxd_error_out_of_memory("a convolution", count * sizeof(float), UINT64_MAX);
+    for (size_t g = 0; bias != NULL && g < c->shape.groups; g++)
+        memcpy(c->extras + g * c->group_bias, bias + g * c->group_maps,
+               c->group_maps * sizeof(float));
+    c->bias = bias == NULL ? NULL : c->extras;
+    c->zeros = c->extras + biases;
+    return NULL;
+}
+
+onnxd_status *onnxd_convolution_create(const onnxd_simd *simd, const onnxd_convolution_shape *shape,
+                                       onnxd_convolution_method method, const float *packed,
+                                       const float *bias, const onnxd_simd_activation *activation,
+                                       uint32_t threads, onnxd_convolution **out)
+{
+    size_t parts, elements;
+    onnxd_convolution *c = onnxd_alloc_zero(1, sizeof(*c));
+    if (c == NULL)
+        return onnxd_error_out_of_memory("a convolution", sizeof(*c), UINT64_MAX);
+    *c = (onnxd_convolution){.simd = simd,
+                             .shape = *shape,
+                             .method = method,
+                             .activation = *activation,
+                             .threads = threads,
+                             .taps = onnxd_image_window_taps(&shape->window),
+                             .pixels = onnxd_image_window_pixels(&shape->window),
+                             .group_channels = shape->window.channels / shape->groups,
+                             .group_maps = shape->maps / shape->groups,
+                             .packed = packed};
+    onnxd_status *status = make_extras(c, bias);
+    if (status == NULL && (!part_of(simd, shape, method, &c->group_packed, &parts) ||
+                           (method == ONNXD_CONVOLUTION_WINOGRAD &&
+                            !onnxd_convolution_winograd_workspace(c, &elements))))
+        status = onnxd_error(ONNXD_UNIMPLEMENTED, "this convolution is too large");
+    if (status != NULL) {
+        onnxd_convolution_destroy(c);
+        return status;
+    }
+    *out = c;
+    return NULL;
+}
+
+void onnxd_convolution_destroy(onnxd_convolution *convolution)
+{
+    if (convolution == NULL)
+        return;
+    onnxd_free(convolution->extras);
+    onnxd_free(convolution);
+}
+
+size_t onnxd_convolution_workspace_bytes(const onnxd_convolution *convolution)
+{
+    size_t elements = 0;
+    if (convolution->method == ONNXD_CONVOLUTION_WINOGRAD)
+        (void)!onnxd_convolution_winograd_workspace(convolution, &elements);
+    else if (convolution->method == ONNXD_CONVOLUTION_GATHERED)
+        elements = onnxd_convolution_product_workspace(convolution);
+    return elements * sizeof(float);
+}
+
+void onnxd_convolution_run(const onnxd_convolution *convolution, onnxd_team *team, const float *in,
+                           const float *residual, float *out, void *workspace)
+{
+    const onnxd_convolution_call call = {convolution, team, in, residual, out, workspace};
+    if (convolution->pixels == 0 || convolution->shape.maps == 0)
+        return;
+    if (convolution->method == ONNXD_CONVOLUTION_WINOGRAD)
+        onnxd_convolution_winograd_run(&call);
+    else if (convolution->method == ONNXD_CONVOLUTION_DEPTHWISE)
+        onnxd_convolution_depthwise_run(&call);
+    else
+        onnxd_convolution_product_run(&call);
+}

@@ -1,0 +1,48 @@
+/* What the files of the convolution share. */
+#ifndef ONNXD_EP_CPU_COMPUTE_CONVOLUTION_INTERNAL_H
+#define ONNXD_EP_CPU_COMPUTE_CONVOLUTION_INTERNAL_H
+
+#include "ep/cpu/compute/convolution.h"
+
+struct onnxd_convolution {
+    const onnxd_simd *simd;
+    onnxd_convolution_shape shape;
+    onnxd_convolution_method method;
+    onnxd_simd_activation activation;
+    uint32_t threads;
+    size_t taps, pixels; /* of the window, of all images of the output */
+    size_t group_channels, group_maps;
+    const float *packed;
+    size_t group_packed; /* elements of a group's packed weights; of one of Winograd's matrices */
+    float *extras;       /* what the next two point to */
+    const float *bias;   /* [groups][group_bias], or NULL */
+    size_t group_bias;   /* whole panels */
+    const float *zeros;  /* [channels], what padding reads */
+};
+
+/* One run. */
+typedef struct onnxd_convolution_call {
+    const onnxd_convolution *c;
+    onnxd_team *team;
+    const float *in, *residual;
+    float *out;
+    float *workspace;
+} onnxd_convolution_call;
+
+/* convolution_product.c: direct and gathered. */
+size_t onnxd_convolution_product_workspace(const onnxd_convolution *c); /* elements */
+void onnxd_convolution_product_run(const onnxd_convolution_call *call);
+
+/* convolution_depthwise.c; packed [taps][channels]. */
+void onnxd_convolution_depthwise_pack(const onnxd_convolution_shape *shape, const float *weights,
+                                      float *packed);
+void onnxd_convolution_depthwise_run(const onnxd_convolution_call *call);
+
+/* convolution_winograd.c; packed: 36 matrices of a product. */
+#define ONNXD_WINOGRAD_MATRICES 36
+void onnxd_convolution_winograd_pack(const onnxd_simd *simd, const onnxd_convolution_shape *shape,
+                                     const float *weights, float *packed);
+bool onnxd_convolution_winograd_workspace(const onnxd_convolution *c, size_t *out_elements);
+void onnxd_convolution_winograd_run(const onnxd_convolution_call *call);
+
+#endif

@@ -1,0 +1,134 @@
+#include "ep/cpu/compute/product.h"
+
+#include <string.h>
+
+#include "base/size_math.h"
+
+/* Steps of the depth that are worked on together: a panel's part of that many steps stays in the
+ * first-level cache while all rows of the block pass by. */
+#define BLOCK_DEPTH ((size_t)384)
+
+bool onnxd_product_packed_count(const onnxd_simd *simd, size_t depth, size_t columns,
+                                size_t *out_count)
+{
+    size_t padded;
+    return onnxd_size_add(columns, simd->tile_columns - 1, &padded) &&
+           onnxd_size_mul(padded / simd->tile_columns * simd->tile_columns, depth, out_count);
+}
+
+static void pack_panel(uint32_t panel_columns, size_t taps, size_t depth, size_t columns,
+                       const float *b, const onnxd_product_strides *strides, float *packed)
+{
+    for (size_t t = 0; t < taps; t++) {
+        for (size_t k = 0; k < depth; k++, packed += panel_columns) {
+            const float *from = b + t * strides->tap + k * strides->step;
+            for (size_t j = 0; j < columns; j++)
+                packed[j] = from[j * strides->column];
+            for (size_t j = columns; j < panel_columns; j++)
+                packed[j] = 0;
+        }
+    }
+}
+
+void onnxd_product_pack(const onnxd_simd *simd, size_t taps, size_t depth, size_t columns,
+                        const float *b, const onnxd_product_strides *strides, float *packed)
+{
+    const size_t width = simd->tile_columns;
+    for (size_t j = 0; j < columns; j += width) {
+        const size_t count = columns - j < width ? columns - j : width;
+        pack_panel(simd->tile_columns, taps, depth, count, b + j * strides->column, strides,
+                   packed + j * taps * depth);
+    }
+}
+
+/* A piece of the depth: taps [first_tap, first_tap + taps), of each the steps [first_step,
+ * first_step + steps). */
+typedef struct depth_piece {
+    size_t first_tap, taps, first_step, steps;
+    bool is_first, is_last;
+} depth_piece;
+
+static void run_tile(const onnxd_simd *simd, const onnxd_product_block *block,
+                     const depth_piece *piece, const float *const *rows, const float *panel,
+                     uint32_t first_row, size_t column)
+{
+    onnxd_simd_post post = block->post;
+    const size_t columns = block->first_column + block->columns - column;
+    const uint32_t rows_left = block->rows - first_row;
+    onnxd_simd_tile tile = {
+        .a = rows + first_row,
+        .a_stride = ONNXD_BLOCK_ROWS,
+        .taps = piece->taps,
+        .depth = piece->steps,
+        .b = panel + (piece->first_tap * block->depth + piece->first_step) * simd->tile_columns,
+        .c = block->c + first_row * block->c_stride + column,
+        .c_stride = block->c_stride,
+        .rows = rows_left < simd->tile_rows ? rows_left : simd->tile_rows,
+        .columns = columns < simd->tile_columns ? (uint32_t)columns : simd->tile_columns,
+        .is_continued = !piece->is_first,
+    };
+    if (piece->is_last) {
+        post.bias = post.bias == NULL ? NULL : post.bias + column;
+        if (post.residual != NULL)
+            post.residual += first_row * post.residual_stride + column;
+        tile.post = &post;
+    }
+    simd->product(&tile);
+}
+
+static void run_piece(const onnxd_simd *simd, const onnxd_product_block *block,
+                      const depth_piece *piece, const float *const *rows)
+{
+    const size_t end = block->first_column + block->columns;
+    for (size_t j = block->first_column; j < end; j += simd->tile_columns) {
+        const float *panel = block->packed + j * block->taps * block->depth;
+        for (uint32_t i = 0; i < block->rows; i += simd->tile_rows)
+            run_tile(simd, block, piece, rows, panel, i, j);
+    }
+}
+
+/* Whole taps, as many as fit. */
+static void run_by_taps(const onnxd_simd *simd, const onnxd_product_block *block)
+{
+    const size_t fitting = block->depth == 0 ? block->taps : BLOCK_DEPTH / block->depth;
+    for (size_t t = 0; t < block->taps; t += fitting) {
+        const size_t taps = block->taps - t < fitting ? block->taps - t : fitting;
+        const depth_piece piece = {.first_tap = t,
+                                   .taps = taps,
+                                   .steps = block->depth,
+                                   .is_first = t == 0,
+                                   .is_last = t + taps == block->taps};
+        run_piece(simd, block, &piece, block->a + t * ONNXD_BLOCK_ROWS);
+    }
+}
+
+/* Each tap in pieces of about equal length. */
+static void run_by_steps(const onnxd_simd *simd, const onnxd_product_block *block)
+{
+    const float *rows[ONNXD_BLOCK_ROWS];
+    const size_t pieces = (block->depth + BLOCK_DEPTH - 1) / BLOCK_DEPTH;
+    const size_t steps = (block->depth + pieces - 1) / pieces;
+    for (size_t t = 0; t < block->taps; t++) {
+        for (size_t k = 0; k < block->depth; k += steps) {
+            const size_t count = block->depth - k < steps ? block->depth - k : steps;
+            const depth_piece piece = {.first_tap = t,
+                                       .taps = 1,
+                                       .first_step = k,
+                                       .steps = count,
+                                       .is_first = t == 0 && k == 0,
+                                       .is_last =
+                                           t + 1 == block->taps && k + count == block->depth};
+            for (uint32_t i = 0; i < block->rows; i++)
+                rows[i] = block->a[t * ONNXD_BLOCK_ROWS + i] + k;
+            run_piece(simd, block, &piece, rows);
+        }
+    }
+}
+
+void onnxd_product_block_run(const onnxd_simd *simd, const onnxd_product_block *block)
+{
+    if (block->depth <= BLOCK_DEPTH)
+        run_by_taps(simd, block);
+    else
+        run_by_steps(simd, block);
+}

@@ -1,0 +1,34 @@
+/*
+ * A team of threads that share the loops of kernels.
+ *
+ *   onnxd_team_run(team, 12, task, context):  task(context, 0, w) ... task(context, 11, w)
+ *
+ * The caller is worker 0 and works along. Indices are handed out one by one, so that a thread which
+ * the system has taken off its CPU holds up one piece of work at most. Between loops the others
+ * spin for some microseconds and then sleep: a model's steps follow each other closely, an idle
+ * server costs nothing.
+ *
+ * Threads: run from any thread; while the team is busy with one caller, another works alone.
+ */
+#ifndef ONNXD_EP_CPU_COMPUTE_TEAM_H
+#define ONNXD_EP_CPU_COMPUTE_TEAM_H
+
+#include <stddef.h>
+
+#include "base/status.h"
+
+typedef struct onnxd_team onnxd_team;
+/* `worker` is in [0, threads) and tells apart those that run at the same time. */
+typedef void (*onnxd_team_task)(void *context, size_t index, uint32_t worker);
+
+/* `threads` >= 1, the caller's included. Errors: OUT_OF_MEMORY, RESOURCE_EXHAUSTED when the system
+ * gives no more threads. */
+ONNXD_NODISCARD onnxd_status *onnxd_team_create(uint32_t threads, onnxd_team **out_team);
+/* Nobody may run on it. NULL is fine. */
+void onnxd_team_destroy(onnxd_team *team);
+uint32_t onnxd_team_threads(const onnxd_team *team);
+
+/* Returns when task has returned for every index below `count`. Neither allocates nor fails. */
+void onnxd_team_run(onnxd_team *team, size_t count, onnxd_team_task task, void *context);
+
+#endif

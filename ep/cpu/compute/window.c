@@ -1,0 +1,138 @@
+#include "ep/cpu/compute/window.h"
+
+size_t onnxd_image_window_pixels(const onnxd_image_window *window)
+{
+    return window->batch * (size_t)(window->out[0] * window->out[1] * window->out[2]);
+}
+
+size_t onnxd_image_window_taps(const onnxd_image_window *window)
+{
+    return (size_t)(window->kernel[0] * window->kernel[1] * window->kernel[2]);
+}
+
+static void start_window(const onnxd_image_window *window, onnxd_window_place *place)
+{
+    for (int d = 0; d < 3; d++)
+        place->start[d] = place->at[d] * window->stride[d] - window->pad_begin[d];
+}
+
+void onnxd_window_place_init(const onnxd_image_window *window, size_t pixel,
+                             onnxd_window_place *out_place)
+{
+    const size_t per_image = (size_t)(window->out[0] * window->out[1] * window->out[2]);
+    int64_t rest = (int64_t)(pixel % per_image);
+    out_place->batch = pixel / per_image;
+    for (int d = 2; d >= 0; d--) {
+        out_place->at[d] = rest % window->out[d];
+        rest /= window->out[d];
+    }
+    start_window(window, out_place);
+}
+
+void onnxd_window_place_next(const onnxd_image_window *window, onnxd_window_place *place)
+{
+    int d = 2;
+    while (d >= 0 && ++place->at[d] == window->out[d])
+        place->at[d--] = 0;
+    if (d < 0)
+        place->batch++;
+    start_window(window, place);
+}
+
+/* ---- pools ----------------------------------------------------------------------------------- */
+
+/* Pixels of a window whose addresses are handed to a kernel at once. */
+#define PIXELS 64
+/* Output pixels of one piece of work. */
+#define PIECE_PIXELS ((size_t)64)
+
+typedef struct pool_run {
+    const onnxd_simd *simd;
+    const onnxd_image_window *window;
+    onnxd_pool_kind kind;
+    const float *in;
+    float *out;
+    size_t pixels;
+} pool_run;
+
+/* The taps of the window along one dimension that lie in [0, extent). */
+static void clip(int64_t start, int64_t kernel, int64_t dilation, int64_t extent,
+                 int64_t *out_first, int64_t *out_last)
+{
+    const int64_t first = start < 0 ? (-start + dilation - 1) / dilation : 0;
+    const int64_t end = extent - start;
+    int64_t last = end <= 0 ? 0 : (end + dilation - 1) / dilation;
+    if (last > kernel)
+        last = kernel;
+    *out_first = first;
+    *out_last = last > first ? last : first;
+}
+
+/* How many elements the average of a window is of. */
+static float divisor(const pool_run *run, const onnxd_window_place *place)
+{
+    const onnxd_image_window *w = run->window;
+    const bool is_padded = run->kind == ONNXD_POOL_AVERAGE_PADDED;
+    double count = 1;
+    for (int d = 0; d < 3; d++) {
+        int64_t first, last;
+        if (is_padded)
+            clip(place->start[d] + w->pad_begin[d], w->kernel[d], w->dilation[d],
+                 w->in[d] + w->pad_begin[d] + w->pad_end[d], &first, &last);
+        else
+            clip(place->start[d], w->kernel[d], w->dilation[d], w->in[d], &first, &last);
+        count *= (double)(last - first);
+    }
+    return count > 0 ? (float)(1 / count) : 0.0f;
+}
+
+static void flush(const pool_run *run, onnxd_simd_window *part, float scale)
+{
+    if (run->kind == ONNXD_POOL_MAXIMUM)
+        run->simd->maximum(part, run->window->channels);
+    else
+        run->simd->sum(part, run->window->channels, scale);
+    part->is_continued = true;
+    part->count = 0;
+}
+
+static void pool_pixel(const pool_run *run, const onnxd_window_place *place, float *out)
+{
+    const onnxd_image_window *w = run->window;
+    const float *pixels[PIXELS];
+    onnxd_simd_window part = {.pixels = pixels, .out = out};
+    int64_t first[3], last[3];
+    for (int d = 0; d < 3; d++)
+        clip(place->start[d], w->kernel[d], w->dilation[d], w->in[d], &first[d], &last[d]);
+    for (int64_t z = first[0]; z < last[0]; z++) {
+        for (int64_t y = first[1]; y < last[1]; y++) {
+            for (int64_t x = first[2]; x < last[2]; x++) {
+                if (part.count == PIXELS)
+                    flush(run, &part, 1);
+                pixels[part.count++] = run->in + onnxd_window_tap(w, place, z, y, x);
+            }
+        }
+    }
+    flush(run, &part, run->kind == ONNXD_POOL_MAXIMUM ? 1 : divisor(run, place));
+}
+
+static void run_piece(void *context, size_t index, uint32_t worker)
+{
+    const pool_run *run = context;
+    const size_t first = index * PIECE_PIXELS;
+    const size_t last = first + PIECE_PIXELS < run->pixels ? first + PIECE_PIXELS : run->pixels;
+    onnxd_window_place place;
+    (void)worker;
+    onnxd_window_place_init(run->window, first, &place);
+    for (size_t pixel = first; pixel < last; pixel++) {
+        pool_pixel(run, &place, run->out + pixel * run->window->channels);
+        onnxd_window_place_next(run->window, &place);
+    }
+}
+
+void onnxd_pool_run(const onnxd_simd *simd, onnxd_team *team, const onnxd_image_window *window,
+                    onnxd_pool_kind kind, const float *in, float *out)
+{
+    pool_run run = {simd, window, kind, in, out, onnxd_image_window_pixels(window)};
+    onnxd_team_run(team, (run.pixels + PIECE_PIXELS - 1) / PIECE_PIXELS, run_piece, &run);
+}

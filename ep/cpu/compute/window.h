@@ -1,0 +1,59 @@
+/*
+ * Windows over channels-last images: their geometry, and the pools.
+ */
+#ifndef ONNXD_EP_CPU_COMPUTE_WINDOW_H
+#define ONNXD_EP_CPU_COMPUTE_WINDOW_H
+
+#include "ep/cpu/compute/team.h"
+#include "ep/cpu/simd/simd.h"
+
+/* Extents of a window over images, all within what onnxd_window_infer() accepts. One or two spatial
+ * dimensions are three with leading extents of 1. */
+typedef struct onnxd_image_window {
+    size_t batch, channels;
+    int64_t in[3], out[3], kernel[3], stride[3], dilation[3], pad_begin[3], pad_end[3];
+} onnxd_image_window;
+
+/* Pixels of all images of the output. */
+size_t onnxd_image_window_pixels(const onnxd_image_window *window);
+size_t onnxd_image_window_taps(const onnxd_image_window *window);
+
+/* The window of one output pixel. */
+typedef struct onnxd_window_place {
+    size_t batch;
+    int64_t at[3];    /* output pixel */
+    int64_t start[3]; /* of the window in the input; may lie outside */
+} onnxd_window_place;
+
+void onnxd_window_place_init(const onnxd_image_window *window, size_t pixel,
+                             onnxd_window_place *out_place);
+/* To the next pixel of the output, from the last one of an image to the next image. */
+void onnxd_window_place_next(const onnxd_image_window *window, onnxd_window_place *place);
+
+/* The input pixel under a tap, as an element index into `in` of channel 0; -1 outside the image. */
+static inline int64_t onnxd_window_tap(const onnxd_image_window *w, const onnxd_window_place *place,
+                                       int64_t z, int64_t y, int64_t x)
+{
+    const int64_t at_z = place->start[0] + z * w->dilation[0];
+    const int64_t at_y = place->start[1] + y * w->dilation[1];
+    const int64_t at_x = place->start[2] + x * w->dilation[2];
+    if ((uint64_t)at_z >= (uint64_t)w->in[0] || (uint64_t)at_y >= (uint64_t)w->in[1] ||
+        (uint64_t)at_x >= (uint64_t)w->in[2])
+        return -1;
+    return ((((int64_t)place->batch * w->in[0] + at_z) * w->in[1] + at_y) * w->in[2] + at_x) *
+           (int64_t)w->channels;
+}
+
+/* ---- pools ----------------------------------------------------------------------------------- */
+
+typedef enum onnxd_pool_kind {
+    ONNXD_POOL_MAXIMUM,
+    ONNXD_POOL_AVERAGE,        /* of the elements within the image */
+    ONNXD_POOL_AVERAGE_PADDED, /* padding counts as zeros */
+} onnxd_pool_kind;
+
+/* `in` and `out` are channels-last. Neither allocates nor fails. */
+void onnxd_pool_run(const onnxd_simd *simd, onnxd_team *team, const onnxd_image_window *window,
+                    onnxd_pool_kind kind, const float *in, float *out);
+
+#endif

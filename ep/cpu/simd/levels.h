@@ -1,0 +1,28 @@
+/* What the files that are built per level define, for table_kernels.c and levels.c. */
+#ifndef ONNXD_EP_CPU_SIMD_LEVELS_H
+#define ONNXD_EP_CPU_SIMD_LEVELS_H
+
+#include "ep/cpu/simd/simd.h"
+
+#define ONNXD_SIMD_DECLARE(level)                                                                  \
+    extern const onnxd_simd onnxd_simd_##level;                                                    \
+    void onnxd_simd_product_##level(const onnxd_simd_tile *tile);                                  \
+    void onnxd_simd_maximum_##level(const onnxd_simd_window *window, size_t channels);             \
+    void onnxd_simd_sum_##level(const onnxd_simd_window *window, size_t channels, float scale);    \
+    void onnxd_simd_depthwise_##level(const onnxd_simd_window *window, size_t channels,            \
+                                      const float *weights, const onnxd_simd_post *post);          \
+    void onnxd_simd_winograd_in_##level(const float *const *pixels, size_t channels, float *out,   \
+                                        size_t matrix);                                            \
+    void onnxd_simd_winograd_out_##level(const onnxd_simd_winograd_out *tile, size_t maps);        \
+    void onnxd_simd_transpose_##level(const float *in, size_t rows, size_t columns,                \
+                                      size_t in_stride, float *out, size_t out_stride);            \
+    void onnxd_simd_binary_##level(onnxd_simd_binary op, const onnxd_simd_row *row);               \
+    void onnxd_simd_activate_##level(const onnxd_simd_activation *activation, size_t count,        \
+                                     const float *in, float *out);
+
+ONNXD_SIMD_DECLARE(portable)
+ONNXD_SIMD_DECLARE(avx2)
+ONNXD_SIMD_DECLARE(avx512)
+#undef ONNXD_SIMD_DECLARE
+
+#endif

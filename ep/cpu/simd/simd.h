@@ -1,0 +1,161 @@
+/*
+ * The vector kernels of the CPU provider: inner loops over FLOAT, built once per instruction set
+ * and chosen once per process.
+ *
+ *   level     instructions              lanes   tile of the matrix product
+ *   portable  what the compiler targets  4      4 x 8
+ *   avx2      AVX2 and FMA               8      6 x 16
+ *   avx512    AVX-512 F, BW, DQ and VL  16      12 x 32
+ *
+ * Each file of the folder that ends in _kernels.c is compiled for every level, with
+ * ONNXD_SIMD_LEVEL defined; vector.h gives it vectors of the level's width. What a level offers is
+ * its table onnxd_simd. Kernels take strides and counts in elements, allocate nothing and check
+ * nothing: the files of ep/cpu/ that use them have validated every size.
+ *
+ * Threads: all functions may be called from any thread.
+ */
+#ifndef ONNXD_EP_CPU_SIMD_SIMD_H
+#define ONNXD_EP_CPU_SIMD_SIMD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* No level has wider tiles or vectors. */
+#define ONNXD_SIMD_MAX_LANES 16
+#define ONNXD_SIMD_MAX_ROWS 12
+#define ONNXD_SIMD_MAX_COLUMNS 32
+
+/* ---- what follows a product ------------------------------------------------------------------ */
+
+typedef enum onnxd_simd_function {
+    ONNXD_SIMD_IDENTITY,
+    ONNXD_SIMD_RELU,
+    ONNXD_SIMD_LEAKY_RELU,   /* x < 0 ? alpha x : x */
+    ONNXD_SIMD_CLIP,         /* min(max(x, alpha), beta) */
+    ONNXD_SIMD_HARD_SIGMOID, /* min(max(alpha x + beta, 0), 1) */
+    ONNXD_SIMD_HARD_SWISH,   /* x hard_sigmoid(x) */
+    ONNXD_SIMD_SIGMOID,
+    ONNXD_SIMD_SILU, /* x sigmoid(alpha x) */
+    ONNXD_SIMD_TANH,
+    ONNXD_SIMD_ERF,
+    ONNXD_SIMD_EXP,
+    ONNXD_SIMD_GELU,
+    ONNXD_SIMD_GELU_TANH,
+    ONNXD_SIMD_FUNCTION_COUNT
+} onnxd_simd_function;
+
+/* An activation with its parameters; those that the function has no use for are 0. */
+typedef struct onnxd_simd_activation {
+    onnxd_simd_function function;
+    float alpha, beta;
+} onnxd_simd_activation;
+
+/* What becomes of each element of a result before it is stored:
+ * activation(element + bias[column] + residual[row][column]). */
+typedef struct onnxd_simd_post {
+    onnxd_simd_activation activation;
+    const float *bias; /* from the tile's first column on, readable for whole vectors; or NULL */
+    const float *residual; /* of the tile's first element; or NULL */
+    size_t residual_stride;
+} onnxd_simd_post;
+
+/* ---- the product ----------------------------------------------------------------------------- */
+
+/* One tile of C = A B. B is packed: for each of `taps` times `depth` steps the tile's columns one
+ * after the other, zeros behind the last, aligned for vectors. A is given by the addresses of its
+ * rows, once per tap: a row's part for one tap is `depth` consecutive elements. */
+typedef struct onnxd_simd_tile {
+    const float *const *a; /* of tap t and row i: a[t * a_stride + i]; none beyond `rows` is read */
+    size_t a_stride;
+    size_t taps, depth;
+    const float *b;
+    float *c;
+    size_t c_stride;
+    uint32_t rows, columns;      /* to be stored; at least 1, at most the level's */
+    bool is_continued;           /* adds to what C holds */
+    const onnxd_simd_post *post; /* NULL: stored as it is */
+} onnxd_simd_tile;
+
+/* ---- windows --------------------------------------------------------------------------------- */
+
+/* Pixels of one window over a channels-last image. */
+typedef struct onnxd_simd_window {
+    const float *const *pixels; /* [count]: their channels, one after the other */
+    size_t count;
+    float *out;
+    bool is_continued; /* `out` holds what earlier pixels of the window gave */
+} onnxd_simd_window;
+
+/* ---- Winograd's convolution ------------------------------------------------------------------ */
+
+/* A tile of the output: 36 matrices' elements become up to 4 x 4 pixels. */
+typedef struct onnxd_simd_winograd_out {
+    const float *in; /* of matrix i: in[i * matrix + map] */
+    size_t matrix;
+    float *out; /* of the first pixel */
+    size_t row_stride, pixel_stride;
+    uint32_t rows, columns; /* that lie within the image */
+    onnxd_simd_post post;   /* residual of the first pixel, its strides those of `out` */
+} onnxd_simd_winograd_out;
+
+/* ---- rows of elements ------------------------------------------------------------------------ */
+
+typedef enum onnxd_simd_binary {
+    ONNXD_SIMD_ADD,
+    ONNXD_SIMD_SUBTRACT,
+    ONNXD_SIMD_MULTIPLY,
+    ONNXD_SIMD_DIVIDE,
+    ONNXD_SIMD_BINARY_COUNT
+} onnxd_simd_binary;
+
+/* out[i] = a[i a_step] op b[i b_step], steps 0 or 1; out may be a or b. */
+typedef struct onnxd_simd_row {
+    const float *a, *b;
+    float *out;
+    size_t count;
+    bool a_step, b_step;
+} onnxd_simd_row;
+
+/* ---- a level --------------------------------------------------------------------------------- */
+
+typedef enum onnxd_simd_level {
+    ONNXD_SIMD_PORTABLE,
+    ONNXD_SIMD_AVX2,
+    ONNXD_SIMD_AVX512,
+    ONNXD_SIMD_LEVEL_COUNT
+} onnxd_simd_level;
+
+typedef struct onnxd_simd {
+    onnxd_simd_level level;
+    uint32_t lanes;
+    uint32_t tile_rows, tile_columns;
+    void (*product)(const onnxd_simd_tile *tile);
+    /* Per channel: the largest element, the sum times `scale`, and the sum of the products with
+     * `weights` [count][channels] followed by `post` (NULL: nothing). */
+    void (*maximum)(const onnxd_simd_window *window, size_t channels);
+    void (*sum)(const onnxd_simd_window *window, size_t channels, float scale);
+    void (*depthwise)(const onnxd_simd_window *window, size_t channels, const float *weights,
+                      const onnxd_simd_post *post);
+    /* The 36 pixels of a tile into the 36 matrices: of matrix i out[i * matrix + channel]. */
+    void (*winograd_in)(const float *const *pixels, size_t channels, float *out, size_t matrix);
+    void (*winograd_out)(const onnxd_simd_winograd_out *tile, size_t maps);
+    /* out[c * out_stride + r] = in[r * in_stride + c] */
+    void (*transpose)(const float *in, size_t rows, size_t columns, size_t in_stride, float *out,
+                      size_t out_stride);
+    void (*binary)(onnxd_simd_binary op, const onnxd_simd_row *row);
+    /* out[i] = activation(in[i]); out may be in. */
+    void (*activate)(const onnxd_simd_activation *activation, size_t count, const float *in,
+                     float *out);
+} onnxd_simd;
+
+/* The name of a level as the option cpu.isa has it: "portable", "avx2", "avx512". Constant. */
+const char *onnxd_simd_level_name(onnxd_simd_level level);
+/* Whether this build has the level and this processor and its operating system can run it. */
+bool onnxd_simd_is_available(onnxd_simd_level level);
+/* The best available level. */
+onnxd_simd_level onnxd_simd_best(void);
+/* The table of an available level; constant. */
+const onnxd_simd *onnxd_simd_table(onnxd_simd_level level);
+
+#endif

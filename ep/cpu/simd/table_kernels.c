@@ -1,0 +1,27 @@
+/* The level's table. */
+#include "ep/cpu/simd/levels.h"
+#include "ep/cpu/simd/vector.h"
+
+#if LANES == 16
+#define LEVEL ONNXD_SIMD_AVX512
+#elif LANES == 8
+#define LEVEL ONNXD_SIMD_AVX2
+#else
+#define LEVEL ONNXD_SIMD_PORTABLE
+#endif
+
+const onnxd_simd LEVEL_NAME(onnxd_simd) = {
+    .level = LEVEL,
+    .lanes = LANES,
+    .tile_rows = TILE_ROWS,
+    .tile_columns = TILE_COLUMNS,
+    .product = LEVEL_NAME(onnxd_simd_product),
+    .maximum = LEVEL_NAME(onnxd_simd_maximum),
+    .sum = LEVEL_NAME(onnxd_simd_sum),
+    .depthwise = LEVEL_NAME(onnxd_simd_depthwise),
+    .winograd_in = LEVEL_NAME(onnxd_simd_winograd_in),
+    .winograd_out = LEVEL_NAME(onnxd_simd_winograd_out),
+    .transpose = LEVEL_NAME(onnxd_simd_transpose),
+    .binary = LEVEL_NAME(onnxd_simd_binary),
+    .activate = LEVEL_NAME(onnxd_simd_activate),
+};

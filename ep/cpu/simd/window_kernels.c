@@ -1,0 +1,120 @@
+/*
+ * Windows over channels-last images: what becomes of the pixels of one window, channel by channel.
+ * Vectors run along the channels; a few of them at a time share the reading of the pixels'
+ * addresses.
+ */
+#include <math.h>
+
+#include "ep/cpu/simd/levels.h"
+#include "ep/cpu/simd/vector_math.h"
+
+/* Vectors that are worked on together. */
+#define GROUP 4
+
+typedef struct group {
+    vf of[GROUP];
+} group;
+
+/* For whole groups, then whole vectors, then what is left: BODY(vectors, lanes, channel). */
+#define EACH_CHANNEL(channels, BODY)                                                               \
+    do {                                                                                           \
+        size_t at = 0;                                                                             \
+        for (; at + GROUP * LANES <= (channels); at += GROUP * LANES)                              \
+            BODY(GROUP, LANES, at);                                                                \
+        for (; at + LANES <= (channels); at += LANES)                                              \
+            BODY(1, LANES, at);                                                                    \
+        if (at < (channels))                                                                       \
+            BODY(1, (uint32_t)((channels)-at), at);                                                \
+    } while (0)
+
+/* ---- pools ----------------------------------------------------------------------------------- */
+
+/* NaN is never the largest. */
+INLINED void maximum_of(const onnxd_simd_window *w, const uint32_t vectors, const uint32_t lanes,
+                        size_t channel)
+{
+    group most;
+    UNROLLED
+    for (uint32_t j = 0; j < vectors; j++)
+        most.of[j] =
+            w->is_continued ? vf_load_some(w->out + channel + j * LANES, lanes) : vf_all(-INFINITY);
+    for (size_t p = 0; p < w->count; p++) {
+        UNROLLED
+        for (uint32_t j = 0; j < vectors; j++)
+            most.of[j] =
+                vf_max(vf_load_some(w->pixels[p] + channel + j * LANES, lanes), most.of[j]);
+    }
+    UNROLLED
+    for (uint32_t j = 0; j < vectors; j++)
+        vf_store_some(w->out + channel + j * LANES, most.of[j], lanes);
+}
+
+void LEVEL_NAME(onnxd_simd_maximum)(const onnxd_simd_window *window, size_t channels)
+{
+#define BODY(vectors, lanes, channel) maximum_of(window, vectors, lanes, channel)
+    EACH_CHANNEL(channels, BODY);
+#undef BODY
+}
+
+INLINED void sum_of(const onnxd_simd_window *w, const uint32_t vectors, const uint32_t lanes,
+                    size_t channel, float scale)
+{
+    group sum;
+    UNROLLED
+    for (uint32_t j = 0; j < vectors; j++)
+        sum.of[j] = w->is_continued ? vf_load_some(w->out + channel + j * LANES, lanes) : vf_all(0);
+    for (size_t p = 0; p < w->count; p++) {
+        UNROLLED
+        for (uint32_t j = 0; j < vectors; j++)
+            sum.of[j] += vf_load_some(w->pixels[p] + channel + j * LANES, lanes);
+    }
+    UNROLLED
+    for (uint32_t j = 0; j < vectors; j++)
+        vf_store_some(w->out + channel + j * LANES, sum.of[j] * scale, lanes);
+}
+
+void LEVEL_NAME(onnxd_simd_sum)(const onnxd_simd_window *window, size_t channels, float scale)
+{
+#define BODY(vectors, lanes, channel) sum_of(window, vectors, lanes, channel, scale)
+    EACH_CHANNEL(channels, BODY);
+#undef BODY
+}
+
+/* ---- convolution, channel by channel --------------------------------------------------------- */
+
+INLINED void depthwise_of(const onnxd_simd_window *w, const float *weights, size_t channels,
+                          const onnxd_simd_post *post, const uint32_t vectors, const uint32_t lanes,
+                          size_t channel)
+{
+    group sum;
+    UNROLLED
+    for (uint32_t j = 0; j < vectors; j++)
+        sum.of[j] = w->is_continued ? vf_load_some(w->out + channel + j * LANES, lanes) : vf_all(0);
+    for (size_t p = 0; p < w->count; p++) {
+        UNROLLED
+        for (uint32_t j = 0; j < vectors; j++)
+            sum.of[j] += vf_load_some(w->pixels[p] + channel + j * LANES, lanes) *
+                         vf_load_some(weights + p * channels + channel + j * LANES, lanes);
+    }
+    UNROLLED
+    for (uint32_t j = 0; j < vectors; j++) {
+        const size_t at = channel + j * LANES;
+        vf v = sum.of[j];
+        if (post != NULL && post->bias != NULL)
+            v += vf_load_some(post->bias + at, lanes);
+        if (post != NULL && post->residual != NULL)
+            v += vf_load_some(post->residual + at, lanes);
+        if (post != NULL && post->activation.function != ONNXD_SIMD_IDENTITY)
+            v = vf_activate(&post->activation, v);
+        vf_store_some(w->out + at, v, lanes);
+    }
+}
+
+void LEVEL_NAME(onnxd_simd_depthwise)(const onnxd_simd_window *window, size_t channels,
+                                      const float *weights, const onnxd_simd_post *post)
+{
+#define BODY(vectors, lanes, channel)                                                              \
+    depthwise_of(window, weights, channels, post, vectors, lanes, channel)
+    EACH_CHANNEL(channels, BODY);
+#undef BODY
+}

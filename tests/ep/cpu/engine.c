@@ -1,0 +1,128 @@
+#include "tests/ep/cpu/engine.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include <criterion/criterion.h>
+
+#include "base/alloc.h"
+
+void each_level(void (*check)(const onnxd_simd *simd))
+{
+    for (int i = 0; i < ONNXD_SIMD_LEVEL_COUNT; i++) {
+        const onnxd_simd_level level = (onnxd_simd_level)i;
+        if (onnxd_simd_is_available(level))
+            check(onnxd_simd_table(level));
+        else
+            fprintf(stderr, "skipped: %s: this processor or build has not got it\n",
+                    onnxd_simd_level_name(level));
+    }
+}
+
+uint64_t engine_random(uint64_t *seed)
+{
+    uint64_t x = *seed += 0x9e3779b97f4a7c15;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+    return x ^ (x >> 31);
+}
+
+static float *make(size_t count)
+{
+    float *floats = onnxd_alloc_aligned(count * sizeof(float), 64);
+    cr_assert_not_null(floats);
+    return floats;
+}
+
+float *random_floats(uint64_t *seed, size_t count)
+{
+    float *floats = make(count);
+    for (size_t i = 0; i < count; i++)
+        floats[i] = (float)(int32_t)(engine_random(seed) >> 40) * 0x1p-23f - 1.0f;
+    return floats;
+}
+
+float *guard_floats(size_t count)
+{
+    float *floats = make(count);
+    for (size_t i = 0; i < count; i++)
+        floats[i] = GUARD;
+    return floats;
+}
+
+bool is_guarded(const float *from, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (from[i] != GUARD)
+            return false;
+    return true;
+}
+
+const onnxd_simd_activation each_activation[ONNXD_SIMD_FUNCTION_COUNT] = {
+    {ONNXD_SIMD_IDENTITY, 0, 0},
+    {ONNXD_SIMD_RELU, 0, 0},
+    {ONNXD_SIMD_LEAKY_RELU, 0.125f, 0},
+    {ONNXD_SIMD_CLIP, -0.5f, 0.75f},
+    {ONNXD_SIMD_HARD_SIGMOID, 0.2f, 0.5f},
+    {ONNXD_SIMD_HARD_SWISH, 1.0f / 6, 0.5f},
+    {ONNXD_SIMD_SIGMOID, 0, 0},
+    {ONNXD_SIMD_SILU, 1, 0},
+    {ONNXD_SIMD_TANH, 0, 0},
+    {ONNXD_SIMD_ERF, 0, 0},
+    {ONNXD_SIMD_EXP, 0, 0},
+    {ONNXD_SIMD_GELU, 0, 0},
+    {ONNXD_SIMD_GELU_TANH, 0, 0},
+};
+
+/* Written so that NaN stays NaN. */
+static long double clip(long double x, long double low, long double high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
+long double activation_reference(const onnxd_simd_activation *a, long double x)
+{
+    switch (a->function) {
+    case ONNXD_SIMD_RELU:
+        return x < 0 ? 0 : x;
+    case ONNXD_SIMD_LEAKY_RELU:
+        return x < 0 ? (long double)a->alpha * x : x;
+    case ONNXD_SIMD_CLIP:
+        return clip(x, (long double)a->alpha, (long double)a->beta);
+    case ONNXD_SIMD_HARD_SIGMOID:
+        return clip((long double)a->alpha * x + (long double)a->beta, 0, 1);
+    case ONNXD_SIMD_HARD_SWISH:
+        return x * clip((long double)a->alpha * x + (long double)a->beta, 0, 1);
+    case ONNXD_SIMD_SIGMOID:
+        return 1 / (1 + expl(-x));
+    case ONNXD_SIMD_SILU:
+        return x * (1 / (1 + expl(-(long double)a->alpha * x)));
+    case ONNXD_SIMD_TANH:
+        return tanhl(x);
+    case ONNXD_SIMD_ERF:
+        return erfl(x);
+    case ONNXD_SIMD_EXP:
+        return expl(x);
+    case ONNXD_SIMD_GELU:
+        return x * (1 + erfl(x / sqrtl(2))) / 2;
+    case ONNXD_SIMD_GELU_TANH:
+        return x * (1 + tanhl(sqrtl(2 / acosl(-1)) * (x + 0.044715L * x * x * x))) / 2;
+    case ONNXD_SIMD_IDENTITY:
+    case ONNXD_SIMD_FUNCTION_COUNT:
+        break;
+    }
+    return x;
+}
+
+bool is_near(double got, double expected, double tolerance)
+{
+    if (isnan(expected) || isinf(expected))
+        return isnan(expected) ? isnan(got) : got == expected;
+    return fabs(got - expected) <= tolerance;
+}
+
+int64_t extent_out(const onnxd_image_window *w, int d)
+{
+    const int64_t reach = (w->kernel[d] - 1) * w->dilation[d] + 1;
+    return (w->in[d] + w->pad_begin[d] + w->pad_end[d] - reach) / w->stride[d] + 1;
+}
