@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/suggest.h"
 #include "daemon/wire.h"
+#include "ep/cpu/cpu_ep.h"
 #include "ep/options.h"
 #include "graph/passes.h"
 
@@ -29,12 +30,14 @@ static onnxd_status *take(onnxd_config_report *report, const char *where, const 
 static void check_pass(const onnxd_config *config, const char *name, onnxd_config_report *report)
 {
     static const char key[] = "models.disabled_passes";
+    const onnxd_pass *const *const lists[] = {onnxd_passes, onnxd_cpu_ep_passes()};
     onnxd_suggest suggest = {.name = name};
-    for (const onnxd_pass *const *pass = onnxd_passes; *pass != NULL; pass++) {
-        if (strcmp((*pass)->name, name) == 0)
-            return;
-        onnxd_suggest_offer(&suggest, (*pass)->name);
-    }
+    for (size_t i = 0; i < ONNXD_COUNT(lists); i++)
+        for (const onnxd_pass *const *pass = lists[i]; *pass != NULL; pass++) {
+            if (strcmp((*pass)->name, name) == 0)
+                return;
+            onnxd_suggest_offer(&suggest, (*pass)->name);
+        }
     if (suggest.best != NULL)
         onnxd_config_fault(report, onnxd_config_origin(config, key), key,
                            "'%.128s' is no graph pass, did you mean '%s'?", name, suggest.best);

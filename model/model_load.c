@@ -71,18 +71,40 @@ static onnxd_status *run_custom_pass(onnxd_graph *graph, const onnxd_pass *pass,
     return onnxd_infer_shapes(graph);
 }
 
+/* Names of generic passes and of those of the model's instances. */
+static onnxd_status *check_disabled(const onnxd_model *model, const onnxd_pass_env *env)
+{
+    const onnxd_pass *const **lists = onnxd_alloc_zero(model->ep_count + 2, sizeof(lists[0]));
+    size_t count = 0;
+    if (lists == NULL)
+        return onnxd_error_out_of_memory("lists of passes", model->ep_count * sizeof(lists[0]),
+                                         UINT64_MAX);
+    lists[count++] = onnxd_passes;
+    for (size_t i = 0; i < model->ep_count; i++) {
+        const onnxd_pass *const *passes = onnxd_ep_custom_passes(model->eps[i]);
+        if (passes != NULL)
+            lists[count++] = passes;
+    }
+    onnxd_status *status = onnxd_pass_check_disabled(env, lists);
+    onnxd_free(lists);
+    return status;
+}
+
 static onnxd_status *run_custom_passes(onnxd_model *model, const onnxd_pass_env *env)
 {
     for (size_t i = 0; i < model->ep_count; i++) {
         const onnxd_pass *const *passes = onnxd_ep_custom_passes(model->eps[i]);
         for (; passes != NULL && *passes != NULL; passes++) {
+            if (onnxd_pass_is_disabled(env, (*passes)->name))
+                continue;
             onnxd_status *status = run_custom_pass(model->graph, *passes, env);
             if (status != NULL)
                 return onnxd_status_context(status, "pass '%s' of %s", (*passes)->name,
                                             onnxd_ep_label(model->eps[i]));
         }
     }
-    return NULL;
+    /* Weights that a pass has replaced would stay in memory. */
+    return run_custom_pass(model->graph, &onnxd_pass_remove_dead, env);
 }
 
 /* ---- the plan of static shapes ------------------------------------------------------------- */
@@ -160,6 +182,7 @@ static onnxd_status *load(onnxd_model *model, const char *path, const onnxd_mode
     onnxd_pass_env env = options->passes;
     env.registry = model->runtime->registry;
     ONNXD_TRY(choose_instances(model, options->only_ep));
+    ONNXD_TRY(check_disabled(model, &env));
     ONNXD_TRY(make_spaces(model));
     ONNXD_TRY(
         onnxd_graph_load_file(path, model->runtime->registry, &options->limits, &model->graph));

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "ep/cpu/internal.h"
+#include "ep/cpu/passes/passes.h"
 #include "ep/instance_tag.h"
 
 static onnxd_status *create(const onnxd_ep_host *host ONNXD_UNUSED, uint32_t device_index,
@@ -77,6 +78,16 @@ static void get_stats(const onnxd_ep *ep, onnxd_ep_stats *out_stats)
     *out_stats = stats;
 }
 
+const onnxd_pass *const *onnxd_cpu_ep_passes(void)
+{
+    return onnxd_cpu_passes;
+}
+
+static const onnxd_pass *const *custom_passes(const onnxd_ep *ep ONNXD_UNUSED)
+{
+    return onnxd_cpu_passes;
+}
+
 static const onnxd_ep_api api = {
     .abi_version = ONNXD_EP_ABI_VERSION,
     .struct_size = sizeof(onnxd_ep_api),
@@ -101,6 +112,7 @@ static const onnxd_ep_api api = {
     .fence_record = onnxd_cpu_fence_record,
     .fence_release = onnxd_cpu_fence_release,
     .sync = onnxd_cpu_sync,
+    .custom_passes = custom_passes,
     .option_defs = onnxd_cpu_option_defs,
 };
 

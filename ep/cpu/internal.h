@@ -8,7 +8,10 @@
  *   runtime.c     what kernels share and may outlive the instance with: oneDNN, the kernel cache
  *   selection.c   which implementation runs a query, and at what cost
  *   kernel.c      one kernel: its own copy of the node, keys, enqueue
- *   kernels.inc   the implementations in order of preference; onednn_*.c and portable.c define them
+ *   packed.c      weights in the order that kernels read them in
+ *   kernels.inc   the implementations in order of preference; simd_*.c, onednn_*.c and portable.c
+ *                 define them
+ *   compute/      threads and loops of the kernels of simd_*.c; simd/ their inner loops
  */
 #ifndef ONNXD_EP_CPU_INTERNAL_H
 #define ONNXD_EP_CPU_INTERNAL_H
@@ -16,8 +19,11 @@
 #include <pthread.h>
 
 #include "base/arena.h"
+#include "ep/cpu/compute/team.h"
 #include "ep/cpu/cpu_ep.h"
 #include "ep/cpu/dnnl/primitive.h"
+#include "ep/cpu/packed.h"
+#include "ep/cpu/simd/simd.h"
 #include "ep/ep.h"
 #include "ep/fence_table.h"
 #include "ep/handle_table.h"
@@ -34,8 +40,12 @@ typedef struct onnxd_cpu_options {
     int64_t memory_limit_bytes;
     int64_t memory_cache_bytes;
     int64_t kernel_cache; /* kernels kept that nobody uses */
-    bool uses_onednn, uses_winograd;
+    int isa;              /* ONNXD_CPU_ISA_AUTO or a level */
+    bool uses_onednn, uses_vector_kernels, uses_winograd;
 } onnxd_cpu_options;
+
+/* cpu.isa: the choices are this and the levels after it. */
+#define ONNXD_CPU_ISA_AUTO 0
 
 extern const onnxd_ep_option_def onnxd_cpu_option_defs[]; /* ends with a NULL key */
 ONNXD_NODISCARD onnxd_status *onnxd_cpu_options_parse(const onnxd_ep_config *config,
@@ -65,8 +75,11 @@ typedef struct onnxd_cpu_verdict {
 typedef struct onnxd_cpu_runtime {
     const onnxd_op_registry *ops;
     onnxd_dnnl *dnnl; /* NULL when switched off */
+    const onnxd_simd *simd;
+    onnxd_team *team;
+    onnxd_cpu_packed_list packed;
     int threads;
-    bool uses_winograd;
+    bool uses_vector_kernels, uses_winograd;
     uint64_t references; /* atomic */
     /* Atomic. The compute stream's progress: kernels run on the thread that enqueues them, which
      * others learn of here alone. Refused ones count as issued and completed. */
@@ -152,7 +165,8 @@ typedef struct onnxd_cpu_implementation {
 
 /* A line of kernels.inc. */
 typedef struct onnxd_cpu_entry {
-    const char *op_type; /* of the ai.onnx domain; NULL: any operator */
+    const char *domain;
+    const char *op_type; /* NULL: any operator of any domain */
     const onnxd_cpu_implementation *implementation;
 } onnxd_cpu_entry;
 
@@ -166,9 +180,14 @@ extern const onnxd_cpu_implementation onnxd_cpu_onednn_gemm;
 extern const onnxd_cpu_implementation onnxd_cpu_onednn_matmul;
 extern const onnxd_cpu_implementation onnxd_cpu_onednn_softmax;
 extern const onnxd_cpu_implementation onnxd_cpu_onednn_lrn;
-extern const onnxd_cpu_implementation onnxd_cpu_relu;
-extern const onnxd_cpu_implementation onnxd_cpu_onednn_add;
-extern const onnxd_cpu_implementation onnxd_cpu_onednn_multiply;
+extern const onnxd_cpu_implementation onnxd_cpu_simd_convolution;
+extern const onnxd_cpu_implementation onnxd_cpu_simd_pool;
+extern const onnxd_cpu_implementation onnxd_cpu_simd_transpose;
+extern const onnxd_cpu_implementation onnxd_cpu_simd_unary;
+extern const onnxd_cpu_implementation onnxd_cpu_simd_binary;
+extern const onnxd_cpu_implementation onnxd_cpu_simd_gemm;
+extern const onnxd_cpu_implementation onnxd_cpu_simd_matmul;
+extern const onnxd_cpu_implementation onnxd_cpu_simd_batched_matmul;
 
 struct onnxd_cpu_kernel {
     onnxd_kernel base;

@@ -5,6 +5,8 @@
 #define FIELD(name) offsetof(onnxd_cpu_options, name)
 #define TERABYTE 1099511627776.0
 
+static const char *const isa_choices[] = {"auto", "portable", "avx2", "avx512", NULL};
+
 const onnxd_ep_option_def onnxd_cpu_option_defs[] = {
     {.key = "cpu.threads",
      .kind = ONNXD_EP_OPTION_INT,
@@ -30,14 +32,25 @@ const onnxd_ep_option_def onnxd_cpu_option_defs[] = {
      .minimum = 0,
      .maximum = 1048576,
      .help = "kernels kept for reuse that no model holds"},
+    {.key = "cpu.isa",
+     .kind = ONNXD_EP_OPTION_ENUM,
+     .offset = FIELD(isa),
+     .choices = isa_choices,
+     .help = "instructions that kernels of this provider's own use; auto: the best there are"},
     {.key = "cpu.onednn",
      .kind = ONNXD_EP_OPTION_BOOL,
      .offset = FIELD(uses_onednn),
-     .help = "whether oneDNN's kernels are used; false: the portable ones only"},
+     .help = "whether oneDNN's kernels are used where there are no better ones"},
+    {.key = "cpu.vector_kernels",
+     .kind = ONNXD_EP_OPTION_BOOL,
+     .offset = FIELD(uses_vector_kernels),
+     .help =
+         "whether kernels of this provider's own are used where there are; false: oneDNN's, and "
+         "the portable ones"},
     {.key = "cpu.winograd",
      .kind = ONNXD_EP_OPTION_BOOL,
      .offset = FIELD(uses_winograd),
-     .help = "whether convolutions may use Winograd's method where oneDNN offers it"},
+     .help = "whether convolutions may use Winograd's method, which rounds otherwise"},
     {.key = NULL},
 };
 
@@ -46,9 +59,16 @@ onnxd_status *onnxd_cpu_options_parse(const onnxd_ep_config *config, onnxd_cpu_o
     onnxd_cpu_options options = {.memory_cache_bytes = (int64_t)1 << 30,
                                  .kernel_cache = 1024,
                                  .uses_onednn = true,
+                                 .uses_vector_kernels = true,
                                  .uses_winograd = true};
     ONNXD_TRY(onnxd_ep_options_parse(onnxd_cpu_option_defs, ONNXD_COUNT(onnxd_cpu_option_defs) - 1,
                                      config, &options));
+    if (options.isa != ONNXD_CPU_ISA_AUTO &&
+        !onnxd_simd_is_available((onnxd_simd_level)(options.isa - 1)))
+        return onnxd_error(ONNXD_INVALID_ARGUMENT,
+                           "option 'cpu.isa' is '%s', which this processor does not have; the best "
+                           "it has is '%s'",
+                           isa_choices[options.isa], onnxd_simd_level_name(onnxd_simd_best()));
     *out_options = options;
     return NULL;
 }

@@ -13,12 +13,17 @@ onnxd_status *onnxd_cpu_runtime_create(const onnxd_op_registry *ops,
         return onnxd_error_out_of_memory("the CPU provider", sizeof(*runtime), UINT64_MAX);
     runtime->ops = ops;
     runtime->threads = options->threads > 0 ? (int)options->threads : onnxd_cpu_count_allowed();
+    runtime->uses_vector_kernels = options->uses_vector_kernels;
     runtime->uses_winograd = options->uses_winograd;
     runtime->kernel_capacity = (size_t)options->kernel_cache;
     runtime->references = 1;
     runtime->is_open = true;
-    onnxd_status *status = NULL;
-    if (options->uses_onednn)
+    runtime->simd =
+        onnxd_simd_table(options->isa == ONNXD_CPU_ISA_AUTO ? onnxd_simd_best()
+                                                            : (onnxd_simd_level)(options->isa - 1));
+    onnxd_cpu_packed_list_init(&runtime->packed);
+    onnxd_status *status = onnxd_team_create((uint32_t)runtime->threads, &runtime->team);
+    if (status == NULL && options->uses_onednn)
         status = onnxd_dnnl_create(runtime->threads, &runtime->dnnl);
     if (status == NULL && pthread_mutex_init(&runtime->mutex, NULL) != 0)
         status = onnxd_error(ONNXD_INTERNAL, "cannot make a mutex");
@@ -29,6 +34,8 @@ onnxd_status *onnxd_cpu_runtime_create(const onnxd_op_registry *ops,
 
 fail:
     onnxd_dnnl_destroy(runtime->dnnl);
+    onnxd_team_destroy(runtime->team);
+    onnxd_cpu_packed_list_deinit(&runtime->packed);
     onnxd_free(runtime);
     return status;
 }
@@ -43,6 +50,8 @@ void onnxd_cpu_runtime_release(onnxd_cpu_runtime *runtime)
     if (runtime == NULL || __atomic_sub_fetch(&runtime->references, 1, __ATOMIC_ACQ_REL) != 0)
         return;
     onnxd_dnnl_destroy(runtime->dnnl);
+    onnxd_team_destroy(runtime->team);
+    onnxd_cpu_packed_list_deinit(&runtime->packed);
     pthread_mutex_destroy(&runtime->mutex);
     onnxd_free(runtime);
 }

@@ -10,7 +10,7 @@
 #include "ep/cpu/internal.h"
 
 static const onnxd_cpu_entry entries[] = {
-#define ONNXD_CPU_KERNEL(op_type, implementation) {op_type, &implementation},
+#define ONNXD_CPU_KERNEL(domain, op_type, implementation) {domain, op_type, &implementation},
 #include "ep/cpu/kernels.inc"
 #undef ONNXD_CPU_KERNEL
 };
@@ -21,8 +21,9 @@ const onnxd_cpu_implementation *onnxd_cpu_next(const onnxd_cpu_case *c,
     bool is_behind = after == NULL;
     for (size_t i = 0; i < ONNXD_COUNT(entries); i++) {
         const onnxd_cpu_entry *entry = &entries[i];
-        bool is_meant = entry->op_type == NULL || (c->def != NULL && c->def->domain[0] == '\0' &&
-                                                   strcmp(entry->op_type, c->def->op_type) == 0);
+        bool is_meant = entry->op_type == NULL ||
+                        (c->def != NULL && strcmp(entry->domain, c->def->domain) == 0 &&
+                         strcmp(entry->op_type, c->def->op_type) == 0);
         if (!is_meant)
             continue;
         if (is_behind && entry->implementation->takes(c))

@@ -69,7 +69,5 @@ dnnl_status_t onnxd_pd_softmax(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
 dnnl_status_t onnxd_pd_lrn(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, const onnxd_md *data,
                            dnnl_dim_t size, float alpha, float beta, float bias,
                            const_dnnl_primitive_attr_t attr);
-dnnl_status_t onnxd_pd_binary(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
-                              dnnl_alg_kind_t algorithm, const onnxd_md *data,
-                              const_dnnl_primitive_attr_t attr);
+
 #endif

@@ -97,12 +97,3 @@ dnnl_status_t onnxd_pd_lrn(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, cons
                                    &data->value, size, alpha, beta, bias));
     return dnnl_primitive_desc_create(pd, &desc, attr, engine, NULL);
 }
-
-dnnl_status_t onnxd_pd_binary(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
-                              dnnl_alg_kind_t algorithm, const onnxd_md *data,
-                              const_dnnl_primitive_attr_t attr)
-{
-    dnnl_binary_desc_t desc;
-    TRY(dnnl_binary_desc_init(&desc, algorithm, &data->value, &data->value, &data->value));
-    return dnnl_primitive_desc_create(pd, &desc, attr, engine, NULL);
-}

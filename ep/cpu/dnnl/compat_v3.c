@@ -79,11 +79,3 @@ dnnl_status_t onnxd_pd_lrn(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, cons
                                                   dnnl_lrn_across_channels, data->value,
                                                   data->value, size, alpha, beta, bias, attr);
 }
-
-dnnl_status_t onnxd_pd_binary(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
-                              dnnl_alg_kind_t algorithm, const onnxd_md *data,
-                              const_dnnl_primitive_attr_t attr)
-{
-    return dnnl_binary_primitive_desc_create(pd, engine, algorithm, data->value, data->value,
-                                             data->value, attr);
-}

@@ -38,24 +38,3 @@ onnxd_status *onnxd_dnnl_lrn_create(onnxd_dnnl *dnnl, const onnxd_dnnl_lrn *lrn,
     onnxd_md_deinit(&md);
     return status;
 }
-
-onnxd_status *onnxd_dnnl_elementwise_create(onnxd_dnnl *dnnl, onnxd_dnnl_elementwise kind,
-                                            int64_t count, onnxd_dnnl_op **out_op)
-{
-    onnxd_md md = {0};
-    dnnl_primitive_desc_t pd = NULL;
-    dnnl_engine_t engine = onnxd_dnnl_engine(dnnl);
-    const_dnnl_primitive_attr_t attr = onnxd_dnnl_attr(dnnl);
-    onnxd_dnnl_enter(dnnl);
-    ONNXD_TRY(onnxd_md_plain(&md, 1, &count));
-    dnnl_status_t code = onnxd_pd_binary(
-        &pd, engine, kind == ONNXD_DNNL_ADD ? dnnl_binary_add : dnnl_binary_mul, &md, attr);
-    onnxd_status *status = onnxd_dnnl_error(code, "this elementwise operation");
-    if (status == NULL) {
-        const onnxd_md *sources[] = {&md, &md};
-        static const int arguments[] = {DNNL_ARG_SRC_0, DNNL_ARG_SRC_1};
-        status = onnxd_dnnl_op_finish_plain(dnnl, pd, sources, arguments, 2, &md, out_op);
-    }
-    onnxd_md_deinit(&md);
-    return status;
-}

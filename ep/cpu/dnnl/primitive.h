@@ -107,10 +107,4 @@ typedef struct onnxd_dnnl_lrn {
 ONNXD_NODISCARD onnxd_status *onnxd_dnnl_lrn_create(onnxd_dnnl *dnnl, const onnxd_dnnl_lrn *lrn,
                                                     onnxd_dnnl_op **out_op);
 
-typedef enum onnxd_dnnl_elementwise { ONNXD_DNNL_ADD, ONNXD_DNNL_MULTIPLY } onnxd_dnnl_elementwise;
-/* inputs: two sources. */
-ONNXD_NODISCARD onnxd_status *onnxd_dnnl_elementwise_create(onnxd_dnnl *dnnl,
-                                                            onnxd_dnnl_elementwise kind,
-                                                            int64_t count, onnxd_dnnl_op **out_op);
-
 #endif

@@ -43,16 +43,27 @@ static double matmul_cost(onnxd_ep *ep)
     return match.cost.compute_us;
 }
 
-static double uses_onednn(onnxd_ep *ep)
+/* Whether what runs a product has a name that begins so. */
+static double runs_on(onnxd_ep *ep, const char *prefix)
 {
     one_node node;
     onnxd_kernel *kernel = NULL;
     make_matmul(&node);
     expect_ok(onnxd_ep_get_kernel(ep, &node.query, &kernel));
-    double is_onednn = strncmp(kernel->implementation, "onednn", 6) == 0;
+    double is_so = strncmp(kernel->implementation, prefix, strlen(prefix)) == 0;
     onnxd_kernel_release(kernel);
     drop_node(&node);
-    return is_onednn;
+    return is_so;
+}
+
+static double uses_onednn(onnxd_ep *ep)
+{
+    return runs_on(ep, "onednn");
+}
+
+static double uses_vector_kernels(onnxd_ep *ep)
+{
+    return runs_on(ep, "simd");
 }
 
 /* Host allocations that stay behind a kernel that nobody holds. */
@@ -76,12 +87,16 @@ static const option_effect effects[] = {
     {"cpu.memory_cache_bytes", "100000", "0", repeated_allocations, {NULL, NULL}},
     {"cpu.kernel_cache", "0", "5", kept_allocations, {NULL, NULL}},
     {"cpu.kernel_cache", "5", "15", kept_allocations, {NULL, NULL}},
-    {"cpu.onednn", "false", "true", uses_onednn, {NULL, NULL}},
+    {"cpu.onednn", "false", "true", uses_onednn, {"cpu.vector_kernels", "false"}},
+    {"cpu.vector_kernels", "false", "true", uses_vector_kernels, {NULL, NULL}},
     {NULL, NULL, NULL, NULL, {NULL, NULL}},
 };
 
 static const exemption unmeasurable[] = {
-    {"cpu.winograd", "it shows only on processors for which oneDNN has a Winograd kernel"},
+    {"cpu.winograd",
+     "a convolution of ai.onnx takes it only where oneDNN has it; graph passes make "
+     "those that always can"},
+    {"cpu.isa", "which levels there are depends on the processor"},
     {NULL, NULL},
 };
 static const exemption skips[] = {{NULL, NULL}};

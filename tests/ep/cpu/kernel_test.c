@@ -329,6 +329,8 @@ Test(options, each_changes_something)
                                              {"cpu.memory_limit_bytes", "65536"},
                                              {"cpu.memory_cache_bytes", "0"},
                                              {"cpu.onednn", "false"},
+                                             {"cpu.isa", "portable"},
+                                             {"cpu.vector_kernels", "false"},
                                              {"cpu.winograd", "false"}};
     onnxd_ep *plain = ep_open_default(), *ep = ep_open(ONNXD_COUNT(options), options);
     const onnxd_cpu_ep *cpu = onnxd_cpu_ep_of(ep);
@@ -336,6 +338,8 @@ Test(options, each_changes_something)
     cr_expect_eq(cpu->runtime->threads, 3);
     cr_expect_eq(onnxd_cpu_ep_of(plain)->runtime->threads, onnxd_cpu_count_allowed());
     cr_expect_null(cpu->runtime->dnnl);
+    cr_expect_eq(cpu->runtime->simd->level, ONNXD_SIMD_PORTABLE);
+    cr_expect_not(cpu->runtime->uses_vector_kernels);
     cr_expect_not(cpu->runtime->uses_winograd);
     cr_expect_eq(onnxd_ep_get_info(ep).memory_bytes, 65536);
     onnxd_status *status = onnxd_ep_allocate(ep, 100000, 64, &buffer);

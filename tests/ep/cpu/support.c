@@ -64,8 +64,9 @@ onnxd_ep *ep_open_default(void)
 
 onnxd_ep *ep_open_portable(void)
 {
-    static const char *const options[][2] = {{"cpu.onednn", "false"}};
-    return ep_open(1, options);
+    static const char *const options[][2] = {{"cpu.onednn", "false"},
+                                             {"cpu.vector_kernels", "false"}};
+    return ep_open(2, options);
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */

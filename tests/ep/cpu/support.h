@@ -11,7 +11,7 @@
 /* An initialised instance with `count` pairs of key and value. */
 onnxd_ep *ep_open(size_t count, const char *const (*options)[2]);
 onnxd_ep *ep_open_default(void);
-onnxd_ep *ep_open_portable(void); /* cpu.onednn = false */
+onnxd_ep *ep_open_portable(void); /* without oneDNN and vector kernels */
 const onnxd_ep_host *ep_host(void);
 
 typedef struct test_node {

@@ -1,0 +1,9 @@
+#include "ep/cpu/passes/passes.h"
+
+#include <stddef.h>
+
+const onnxd_pass *const onnxd_cpu_passes[] = {
+    &onnxd_cpu_pass_channels_last,
+    &onnxd_cpu_pass_fuse_convolution,
+    NULL,
+};

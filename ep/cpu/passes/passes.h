@@ -1,0 +1,16 @@
+/*
+ * The graph passes of the CPU provider, in the order in which they run once the generic ones have
+ * settled. They put operators of the domain onnxd (ops/layout/) in the place of others.
+ * NULL-terminated.
+ */
+#ifndef ONNXD_EP_CPU_PASSES_PASSES_H
+#define ONNXD_EP_CPU_PASSES_PASSES_H
+
+#include "graph/passes.h"
+
+extern const onnxd_pass *const onnxd_cpu_passes[];
+
+extern const onnxd_pass onnxd_cpu_pass_channels_last;
+extern const onnxd_pass onnxd_cpu_pass_fuse_convolution;
+
+#endif

@@ -1,0 +1,24 @@
+/* What the implementations on the provider's own vector kernels share. Files of this folder only.
+ */
+#ifndef ONNXD_EP_CPU_SIMD_H
+#define ONNXD_EP_CPU_SIMD_H
+
+#include "ep/cpu/compute/window.h"
+#include "ep/cpu/internal.h"
+#include "ops/contrib/fused_activation.h"
+#include "ops/window.h"
+
+/* The vector kernels are switched on and every present tensor is FLOAT. */
+bool onnxd_simd_takes(const onnxd_cpu_case *c);
+/* The activation as the vector kernels have it. False when they lack it. */
+bool onnxd_simd_activation_of(const onnxd_fused_activation *from, onnxd_simd_activation *out);
+/* A window of static dims over images [N, D1 ... Dk, C]. `kernel` as for onnxd_window_resolve(). */
+onnxd_image_window onnxd_simd_window_of(const onnxd_shape *image, const onnxd_window *window,
+                                        const int64_t *kernel);
+/* Names the kernel "simd:<what>:<level>". */
+void onnxd_simd_name(onnxd_cpu_kernel *kernel, const char *what);
+/* The data of an argument; NULL for an absent one. */
+float *onnxd_simd_input(const onnxd_kernel_args *args, uint32_t index);
+float *onnxd_simd_output(const onnxd_kernel_args *args, uint32_t index);
+
+#endif

@@ -1,0 +1,182 @@
+/* What the provider's graph passes make of small networks, as text. */
+#include "ep/cpu/passes/passes.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "tests/graph/real_node.h"
+
+#define HEADER "graph \"\" ir 8 opset ai.onnx 13\n"
+#define INT_ATTRIBUTE(key, number)                                                                 \
+    {                                                                                              \
+        .name = key, .kind = ONNXD_ATTRIBUTE_INT, .count = 1, .value.i = (number)                  \
+    }
+
+static const int64_t two_by_two[] = {2, 2};
+static const onnxd_attribute pool_attributes[] = {
+    {.name = "kernel_shape", .kind = ONNXD_ATTRIBUTE_INTS, .count = 2, .value.ints = two_by_two},
+    {0}};
+
+/* x [1,3,4,4] into two maps of 1 x 1, "c". */
+static onnxd_graph *graph_with_conv(void)
+{
+    onnxd_graph *graph = build_graph();
+    real_type(graph, "x", "1x3x4x4");
+    real_constant(graph, "w", "2x3x1x1", 0);
+    real_node(graph, "Conv", "x,w", "c", NULL);
+    return graph;
+}
+
+Test(channels_last, follows_what_stands_between)
+{
+    onnxd_graph *graph = graph_with_conv();
+    real_node(graph, "Relu", "c", "r", NULL);
+    real_node(graph, "MaxPool", "r", "p", pool_attributes);
+    real_node(graph, "Flatten", "p", "y", NULL);
+    build_signature(graph, "x", "y");
+    real_pass(graph, &onnxd_cpu_pass_channels_last, true);
+    expect_graph(graph, HEADER
+                 "input x: float[1,3,4,4]\n"
+                 "constant w: float[2,3,1,1] {0.0, 1.0, 2.0, 3.0, 4.0, 5.0}\n"
+                 "node Transpose (x) -> (x/channels_last/6: float[1,4,4,3]) {perm=[0,2,3,1]}\n"
+                 "node onnxd.Conv (x/channels_last/6, w) -> (c/channels_last/7: float[1,4,4,2])\n"
+                 "node Relu (c/channels_last/7) -> (r/channels_last/8: float[1,4,4,2])\n"
+                 "node onnxd.MaxPool (r/channels_last/8) -> (p/channels_last/9: float[1,3,3,2]) "
+                 "{kernel_shape=[2,2]}\n"
+                 "node Transpose (p/channels_last/9) -> (p: float[1,2,3,3]) {perm=[0,3,1,2]}\n"
+                 "node Flatten (p) -> (y: float[1,18])\n"
+                 "output y: float[1,18]\n");
+    onnxd_graph_destroy(graph);
+}
+
+Test(channels_last, constants_and_axes_follow)
+{
+    const onnxd_attribute axis[] = {INT_ATTRIBUTE("axis", -3), {0}};
+    onnxd_graph *graph = graph_with_conv();
+    real_constant(graph, "m", "2x1x1", 5);
+    real_constant(graph, "s", "1", 7);
+    real_node(graph, "Mul", "c,m", "d", NULL);
+    real_node(graph, "Add", "s,d", "e", NULL);
+    real_node(graph, "Concat", "e,x", "y", axis);
+    build_signature(graph, "x", "y");
+    real_pass(graph, &onnxd_cpu_pass_channels_last, true);
+    expect_graph(graph, HEADER
+                 "input x: float[1,3,4,4]\n"
+                 "constant w: float[2,3,1,1] {0.0, 1.0, 2.0, 3.0, 4.0, 5.0}\n"
+                 "constant s: float[1] {7.0}\n"
+                 "constant m/channels_last/10: float[1,1,1,2] {5.0, 6.0}\n"
+                 "node Transpose (x) -> (x/channels_last/8: float[1,4,4,3]) {perm=[0,2,3,1]}\n"
+                 "node onnxd.Conv (x/channels_last/8, w) -> (c/channels_last/9: float[1,4,4,2])\n"
+                 "node Mul (c/channels_last/9, m/channels_last/10) -> (d/channels_last/11: "
+                 "float[1,4,4,2])\n"
+                 "node Add (s, d/channels_last/11) -> (e/channels_last/12: float[1,4,4,2])\n"
+                 "node Concat (e/channels_last/12, x/channels_last/8) -> (y/channels_last/13: "
+                 "float[1,4,4,5]) {axis=3}\n"
+                 "node Transpose (y/channels_last/13) -> (y: float[1,5,4,4]) {perm=[0,3,1,2]}\n"
+                 "output y: float[1,5,4,4]\n");
+    onnxd_graph_destroy(graph);
+}
+
+Test(channels_last, normalization_is_a_convolution)
+{
+    onnxd_graph *graph = graph_with_conv();
+    real_constant(graph, "one", "2", 1);
+    real_constant(graph, "zero", "2", 0);
+    real_node(graph, "Relu", "c", "r", NULL);
+    real_node(graph, "BatchNormalization", "r,one,zero,zero,one", "y", NULL);
+    build_signature(graph, "x", "y");
+    real_pass(graph, &onnxd_cpu_pass_channels_last, true);
+    const onnxd_node *node = &graph->nodes[3];
+    cr_assert(strcmp(node->domain, "onnxd") == 0 && strcmp(node->op_type, "Conv") == 0);
+    const onnxd_attribute *group = onnxd_node_attribute(node, "group");
+    cr_expect(group != NULL && group->value.i == 2);
+    const onnxd_shape *shape = &graph->values[node->inputs[1]].type.shape;
+    cr_expect(shape->rank == 4 && shape->dims[0] == 2 && shape->dims[1] == 1);
+    onnxd_graph_destroy(graph);
+}
+
+/* Weights that a request brings, matrices and other types. */
+Test(channels_last, leaves_alone)
+{
+    onnxd_graph *graph = build_graph();
+    real_type(graph, "x", "1x3x4x4");
+    real_type(graph, "w", "2x3x1x1");
+    real_node(graph, "Conv", "x,w", "c", NULL);
+    real_node(graph, "MaxPool", "c", "p", pool_attributes);
+    real_node(graph, "Relu", "p", "y", NULL);
+    build_signature(graph, "x,w", "y");
+    real_pass(graph, &onnxd_cpu_pass_channels_last, false);
+    onnxd_graph_destroy(graph);
+}
+
+/* ---- fusion ---------------------------------------------------------------------------------- */
+
+static void fuse(onnxd_graph *graph, bool expect_change)
+{
+    real_pass(graph, &onnxd_cpu_pass_channels_last, true);
+    expect_ok(onnxd_graph_compact(graph));
+    real_pass(graph, &onnxd_cpu_pass_fuse_convolution, expect_change);
+}
+
+Test(fuse_convolution, addition_and_activation)
+{
+    const onnxd_attribute slope[] = {
+        {.name = "alpha", .kind = ONNXD_ATTRIBUTE_FLOAT, .count = 1, .value.f = 0.5f}, {0}};
+    onnxd_graph *graph = graph_with_conv();
+    real_node(graph, "Conv", "x,w", "d", NULL);
+    real_node(graph, "Add", "c,d", "e", NULL);
+    real_node(graph, "LeakyRelu", "e", "y", slope);
+    build_signature(graph, "x", "y");
+    fuse(graph, true);
+    expect_graph(
+        graph, HEADER
+        "input x: float[1,3,4,4]\n"
+        "constant w: float[2,3,1,1] {0.0, 1.0, 2.0, 3.0, 4.0, 5.0}\n"
+        "node Transpose (x) -> (x/channels_last/6: float[1,4,4,3]) {perm=[0,2,3,1]}\n"
+        "node onnxd.Conv (x/channels_last/6, w) -> (c/channels_last/7: float[1,4,4,2])\n"
+        "node onnxd.Conv (x/channels_last/6, w, -, c/channels_last/7) -> (y/channels_last/10: "
+        "float[1,4,4,2]) {activation=\"LeakyRelu\", activation_params=[0.5]}\n"
+        "node Transpose (y/channels_last/10) -> (y: float[1,2,4,4]) {perm=[0,3,1,2]}\n"
+        "output y: float[1,2,4,4]\n");
+    onnxd_graph_destroy(graph);
+}
+
+Test(fuse_convolution, every_activation)
+{
+    static const char *const names[] = {"Relu",      "Tanh",        "Sigmoid",
+                                        "LeakyRelu", "HardSigmoid", "Clip"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        onnxd_graph *graph = graph_with_conv();
+        real_node(graph, names[i], "c", "y", NULL);
+        build_signature(graph, "x", "y");
+        fuse(graph, true);
+        cr_expect(graph->node_count == 3, "%s: %u nodes", names[i], graph->node_count);
+        onnxd_graph_destroy(graph);
+    }
+}
+
+/* A result that somebody else reads, an addend of another shape, a second activation. */
+Test(fuse_convolution, leaves_alone)
+{
+    onnxd_graph *graph = graph_with_conv();
+    real_type(graph, "one", "1x2x1x1");
+    real_node(graph, "Add", "c,one", "d", NULL);
+    build_signature(graph, "x,one", "d");
+    fuse(graph, false);
+    onnxd_graph_destroy(graph);
+
+    graph = graph_with_conv();
+    real_node(graph, "Relu", "c", "d", NULL);
+    real_node(graph, "Add", "c,d", "y", NULL);
+    build_signature(graph, "x", "y");
+    fuse(graph, false);
+    onnxd_graph_destroy(graph);
+
+    graph = graph_with_conv();
+    real_node(graph, "Relu", "c", "d", NULL);
+    real_node(graph, "Tanh", "d", "y", NULL);
+    build_signature(graph, "x", "y");
+    fuse(graph, true);
+    cr_expect(graph->node_count == 4, "%u nodes", graph->node_count);
+    onnxd_graph_destroy(graph);
+}
