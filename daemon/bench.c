@@ -1,8 +1,11 @@
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/number.h"
 #include "daemon/command.h"
 #include "daemon/model_io.h"
 
@@ -10,6 +13,8 @@ typedef struct bench_result {
     int64_t *latencies_ns; /* [iterations], ascending after the measurement */
     uint32_t iterations;
     int64_t total_ns;
+    int64_t cpu_ns;  /* of all threads of the process */
+    int64_t load_ns; /* of the model, its passes and weights, and the plan for the inputs */
     uint64_t allocations;
 } bench_result;
 
@@ -20,6 +25,13 @@ static int compare_times(const void *a, const void *b)
     int64_t left = *(const int64_t *)a;
     int64_t right = *(const int64_t *)b;
     return (left > right) - (left < right);
+}
+
+static int64_t cpu_now_ns(void)
+{
+    struct timespec now = {0};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
 static onnxd_status *run_once(onnxd_plan *plan, const onnxd_tensor_list *inputs)
@@ -36,6 +48,7 @@ static onnxd_status *measure(onnxd_plan *plan, const onnxd_tensor_list *inputs, 
     for (uint32_t i = 0; i < warmup; i++)
         ONNXD_TRY(run_once(plan, inputs));
     uint64_t allocations = onnxd_alloc_query().calls;
+    int64_t cpu_ns = cpu_now_ns();
     int64_t start = onnxd_now_ns();
     int64_t before = start;
     for (uint32_t i = 0; i < result->iterations; i++) {
@@ -45,6 +58,7 @@ static onnxd_status *measure(onnxd_plan *plan, const onnxd_tensor_list *inputs, 
         before = now;
     }
     result->total_ns = before - start;
+    result->cpu_ns = cpu_now_ns() - cpu_ns;
     result->allocations = onnxd_alloc_query().calls - allocations;
     qsort(result->latencies_ns, result->iterations, sizeof(int64_t), compare_times);
     return NULL;
@@ -69,6 +83,27 @@ static double throughput(const onnxd_config *config, const bench_result *result)
     return (double)result->iterations * config->bench_batch / ((double)result->total_ns / 1e9);
 }
 
+/* The most memory that this program has held; what getrusage() tells may be that of the process
+ * that started it. 0 when it cannot be told. */
+static int64_t peak_rss_kib(void)
+{
+    static const char key[] = "VmHWM:";
+    int64_t kib = 0;
+    char line[128];
+    FILE *file = fopen("/proc/self/status", "re");
+    while (file != NULL && kib == 0 && fgets(line, sizeof(line), file) != NULL) {
+        const char *number = line + strlen(key);
+        if (strncmp(line, key, strlen(key)) != 0)
+            continue;
+        number += strspn(number, " \t");
+        if (!onnxd_parse_i64(number, strcspn(number, " \n"), &kib))
+            break;
+    }
+    if (file != NULL)
+        fclose(file);
+    return kib;
+}
+
 static void write_json(const onnxd_config *config, const char *model, const bench_result *result,
                        onnxd_strbuf *out)
 {
@@ -78,11 +113,14 @@ static void write_json(const onnxd_config *config, const char *model, const benc
         out,
         ", \"threads\": %u, \"batch\": %u, \"warmup\": %u, \"iterations\": %u, "
         "\"latency_ms\": {\"median\": %.6f, \"p90\": %.6f, \"p99\": %.6f, \"min\": %.6f, "
-        "\"mean\": %.6f}, \"throughput_per_s\": %.3f, \"allocations_per_run\": %.3f}\n",
+        "\"mean\": %.6f}, \"cpu_ms_per_run\": %.6f, \"load_ms\": %.3f, "
+        "\"peak_rss_kib\": %" PRId64 ", \"throughput_per_s\": %.3f, "
+        "\"allocations_per_run\": %.3f}\n",
         onnxd_wire_cpu_threads(config, config->bench_threads), config->bench_batch,
         config->bench_warmup, result->iterations, percentile_ms(result, 50),
         percentile_ms(result, 90), percentile_ms(result, 99), percentile_ms(result, 0),
-        mean_ms(result), throughput(config, result),
+        mean_ms(result), (double)result->cpu_ns / 1e6 / result->iterations,
+        (double)result->load_ns / 1e6, peak_rss_kib(), throughput(config, result),
         (double)result->allocations / result->iterations);
 }
 
@@ -104,50 +142,102 @@ static void write_text(const onnxd_config *config, const char *model, const benc
         (double)result->allocations / result->iterations);
 }
 
-static void report(const onnxd_config *config, const char *model, const bench_result *result)
+static void report(const onnxd_config *config, const char *model, const bench_result *result,
+                   bool wants_json)
 {
     onnxd_strbuf text;
     onnxd_strbuf_init(&text, 65536);
-    if (config->bench_json)
+    if (wants_json)
         write_json(config, model, result, &text);
     else
         write_text(config, model, result, &text);
     fputs(text.data != NULL ? text.data : "", stdout);
+    fflush(stdout);
     onnxd_strbuf_deinit(&text);
+}
+
+/* ---- the command --------------------------------------------------------------------------- */
+
+/* All that is measured on. */
+typedef struct bench {
+    const onnxd_config *config;
+    const char *path;
+    onnxd_session session;
+    onnxd_tensor_list inputs;
+    onnxd_plan *plan;
+    int64_t load_ns;
+} bench;
+
+static onnxd_status *open_bench(bench *b)
+{
+    const onnxd_config *config = b->config;
+    const onnxd_generator generator = {config->inputs_seed, config->bench_batch,
+                                       config->inputs_shapes};
+    const int64_t start = onnxd_now_ns();
+    ONNXD_TRY(onnxd_session_open(config, b->path, config->bench_threads, false, &b->session));
+    if (config->bench_data[0] == '\0') {
+        ONNXD_TRY(onnxd_generate_inputs(b->session.model, &generator, &b->inputs));
+    } else {
+        const onnxd_load_limits limits = onnxd_load_limits_default();
+        ONNXD_TRY(onnxd_load_tensors(config->bench_data, "input",
+                                     onnxd_model_input_count(b->session.model), &limits,
+                                     &b->inputs));
+    }
+    ONNXD_TRY(onnxd_model_prepare(b->session.model, b->inputs.views, &b->plan));
+    b->load_ns = onnxd_now_ns() - start;
+    return NULL;
+}
+
+static void close_bench(bench *b)
+{
+    if (b->plan != NULL)
+        onnxd_plan_release(b->plan);
+    onnxd_tensor_list_deinit(&b->inputs);
+    onnxd_session_close(&b->session);
+}
+
+/* Measures `iterations` runs after `warmup` others and prints what came of them. */
+static onnxd_status *measure_and_report(bench *b, uint32_t warmup, uint32_t iterations,
+                                        bool wants_json)
+{
+    bench_result result = {.iterations = iterations, .load_ns = b->load_ns};
+    result.latencies_ns = onnxd_alloc_zero(iterations, sizeof(int64_t));
+    if (result.latencies_ns == NULL)
+        return onnxd_error_out_of_memory("latencies", iterations * sizeof(int64_t), UINT64_MAX);
+    onnxd_status *status = measure(b->plan, &b->inputs, warmup, &result);
+    if (status == NULL)
+        report(b->config, b->path, &result, wants_json);
+    onnxd_free(result.latencies_ns);
+    return status;
+}
+
+#define MOST_ITERATIONS 10000000
+
+static onnxd_status *follow_pace(bench *b)
+{
+    char line[32];
+    ONNXD_TRY(measure_and_report(b, b->config->bench_warmup, 1, true));
+    while (fgets(line, sizeof(line), stdin) != NULL) {
+        int64_t iterations = 0;
+        if (!onnxd_parse_i64(line, strcspn(line, "\n"), &iterations) || iterations < 1 ||
+            iterations > MOST_ITERATIONS)
+            return onnxd_error(ONNXD_INVALID_ARGUMENT,
+                               "a line of standard input is no count from 1 to %d",
+                               MOST_ITERATIONS);
+        ONNXD_TRY(measure_and_report(b, 0, (uint32_t)iterations, true));
+    }
+    return NULL;
 }
 
 int onnxd_command_bench(const onnxd_invocation *invocation, const onnxd_config *config)
 {
-    onnxd_status *status = NULL;
-    const char *path = invocation->positionals[0];
-    onnxd_session session = {0};
-    onnxd_tensor_list inputs = {0};
-    onnxd_plan *plan = NULL;
-    onnxd_generator generator = {config->inputs_seed, config->bench_batch, config->inputs_shapes};
-    bench_result result = {.iterations = config->bench_iterations};
-
-    result.latencies_ns = onnxd_alloc_zero(result.iterations, sizeof(int64_t));
-    if (result.latencies_ns == NULL)
-        return onnxd_cli_fail(
-            onnxd_error_out_of_memory("latencies", result.iterations * sizeof(int64_t), UINT64_MAX),
-            false);
-    status = onnxd_session_open(config, path, config->bench_threads, false, &session);
-    if (status != NULL)
-        goto done;
-    status = onnxd_generate_inputs(session.model, &generator, &inputs);
-    if (status != NULL)
-        goto done;
-    status = onnxd_model_prepare(session.model, inputs.views, &plan);
-    if (status != NULL)
-        goto done;
-    status = measure(plan, &inputs, config->bench_warmup, &result);
-    if (status == NULL)
-        report(config, path, &result);
-done:
-    if (plan != NULL)
-        onnxd_plan_release(plan);
-    onnxd_tensor_list_deinit(&inputs);
-    onnxd_session_close(&session);
-    onnxd_free(result.latencies_ns);
+    bench b = {.config = config, .path = invocation->positionals[0]};
+    onnxd_status *status = open_bench(&b);
+    if (status == NULL && config->bench_paced)
+        status = follow_pace(&b);
+    else if (status == NULL)
+        status = measure_and_report(&b, config->bench_warmup, config->bench_iterations,
+                                    config->bench_json);
+    close_bench(&b);
     return status != NULL ? onnxd_cli_fail(status, false) : EXIT_SUCCESS;
 }

@@ -1,0 +1,160 @@
+"""The models that bench/compare.py measures, with inputs for a batch: files made or installed once
+into build/, never committed.
+
+    cases(match, batch) -> Case, ...
+"""
+
+import dataclasses
+import pathlib
+import sys
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "build" / "bench-models"
+sys.path[:0] = [str(ROOT / "tests" / "e2e"), str(ROOT / "tests" / "conformance")]
+
+import built_models  # noqa: E402
+import models as light_models  # noqa: E402
+import real_models  # noqa: E402
+
+LIGHT = pathlib.Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
+
+
+@dataclasses.dataclass
+class Case:
+    name: str
+    path: pathlib.Path
+    inputs: list
+    rtol: float = 1e-3
+    atol: float = 1e-5
+
+
+def seeded(shape, low=0.0, high=1.0):
+    return np.random.default_rng(0).uniform(low, high, shape).astype(np.float32)
+
+
+# ---- the nine light models ----------------------------------------------------------------------
+
+
+def with_batch(model, batch):
+    """The model for inputs of another batch: the first extent of its input and of the shapes that
+    activations are reshaped to."""
+    weights = {t.name: t for t in model.graph.initializer}
+    inputs = [v for v in model.graph.input if v.name not in weights]
+    del model.graph.input[:]
+    model.graph.input.extend(inputs)
+    activations = {v.name for v in inputs}
+    for node in model.graph.node:
+        if not activations.intersection(node.input):
+            continue
+        activations.update(node.output)
+        if node.op_type == "Reshape":
+            shape = numpy_helper.to_array(weights[node.input[1]]).copy()
+            shape[0] = batch
+            weights[node.input[1]].CopyFrom(numpy_helper.from_array(shape, node.input[1]))
+    for value in (*model.graph.input, *model.graph.output):
+        value.type.tensor_type.shape.dim[0].dim_value = batch
+    del model.graph.value_info[:]
+    return model
+
+
+def light_cases(match, batch):
+    for name in light_models.LIGHT_NAMES:
+        if match not in name:
+            continue
+        path = FOLDER / f"{name}_{batch}.onnx"
+        if not path.exists():
+            onnx.save(with_batch(light_models.random_light_model(LIGHT, name), batch), path)
+        (value,) = onnx.load(path, load_external_data=False).graph.input
+        shape = [d.dim_value for d in value.type.tensor_type.shape.dim]
+        yield Case(name, path, [seeded(shape)])
+
+
+# ---- models that packages carry -----------------------------------------------------------------
+
+
+def packaged_cases(match, batch):
+    folder = real_models.install()
+    ocr = folder / "rapidocr_onnxruntime" / "models"
+    images = (("ppocr_det", "ch_PP-OCRv4_det_infer", (3, 640, 640)),
+              ("ppocr_rec", "ch_PP-OCRv4_rec_infer", (3, 48, 320)),
+              ("ppocr_cls", "ch_ppocr_mobile_v2.0_cls_infer", (3, 48, 192)))
+    for name, file, shape in images:
+        if match in name:
+            yield Case(name, ocr / f"{file}.onnx", [seeded((batch, *shape), -1, 1)], atol=1e-4)
+    if match in "silero_vad":
+        yield Case("silero_vad", folder / "silero_vad" / "data" / "silero_vad.onnx",
+                   [seeded((batch, 576), -0.5, 0.5), seeded((2, batch, 128), -1, 1),
+                    np.array(16000, np.int64)])
+
+
+# ---- built here ---------------------------------------------------------------------------------
+
+
+def minilm(path, width=384, heads=12, layers=6, vocabulary=30522):
+    """An encoder of the shape of all-MiniLM-L6-v2, as exporters write it."""
+    g = built_models.Graph(np.random.default_rng(5))
+    size = width // heads
+
+    def split(x):
+        return g.add("Transpose", g.add("Reshape", x, g.ints(0, 0, heads, size)),
+                     perm=[0, 2, 1, 3])
+
+    x = g.add("Gather", g.weight(vocabulary, width), "ids")
+    x = g.norm(g.add("Add", x, g.weight(1, 1, width)), width)
+    far = g.add("Mul", g.add("Sub", g.constant(np.float32(1)),
+                             g.add("Cast", "mask", to=TensorProto.FLOAT)),
+                g.constant(np.float32(-10000)))
+    bias = g.add("Unsqueeze", far, g.ints(1, 2))
+    for _ in range(layers):
+        query, key, value = (split(g.dense(x, width, width)) for _ in range(3))
+        scores = g.add("MatMul", query, g.add("Transpose", key, perm=[0, 1, 3, 2]))
+        scores = g.add("Add", g.add("Div", scores, g.constant(np.float32(size ** 0.5))), bias)
+        mixed = g.add("MatMul", g.add("Softmax", scores, axis=-1), value)
+        flat = g.add("Reshape", g.add("Transpose", mixed, perm=[0, 2, 1, 3]),
+                     g.ints(0, 0, width))
+        x = g.norm(g.add("Add", x, g.dense(flat, width, width)), width)
+        hidden = g.dense(x, width, 4 * width)
+        erf = g.add("Erf", g.add("Div", hidden, g.constant(np.float32(2 ** 0.5))))
+        gelu = g.add("Mul", g.add("Mul", hidden, g.add("Add", erf, g.constant(np.float32(1)))),
+                     g.constant(np.float32(0.5)))
+        x = g.norm(g.add("Add", x, g.dense(gelu, 4 * width, width)), width)
+    g.add("Identity", x, output="hidden")
+    g.save(path, [("ids", TensorProto.INT64, ["n", "t"]), ("mask", TensorProto.INT64, ["n", "t"])],
+           [("hidden", TensorProto.FLOAT, ["n", "t", width])])
+
+
+def wake_word(path, frames, width):
+    """A small dense head over a window of features."""
+    g = built_models.Graph(np.random.default_rng(frames))
+    x = g.add("Flatten", "x")
+    x = g.norm(g.dense(x, frames * 96, width), width)
+    x = g.norm(g.dense(g.add("Relu", x), width, width), width)
+    g.add("Sigmoid", g.dense(g.add("Relu", x), width, 1), output="y")
+    g.save(path, [("x", TensorProto.FLOAT, ["n", frames, 96])], [("y", TensorProto.FLOAT, ["n", 1])])
+
+
+def built_cases(match, batch):
+    path = FOLDER / "minilm.onnx"
+    if not path.exists():
+        minilm(path)
+    for tokens in (128, 16):
+        if match in f"minilm_{tokens}":
+            ids = np.random.default_rng(tokens).integers(0, 30522, (batch, tokens))
+            yield Case(f"minilm_{tokens}", path, [ids, np.ones((batch, tokens), np.int64)])
+    for name, frames, width in (("head_16", 16, 32), ("head_22", 22, 64), ("head_28", 28, 128)):
+        path = FOLDER / f"{name}.onnx"
+        if not path.exists():
+            wake_word(path, frames, width)
+        if match in name:
+            yield Case(name, path, [seeded((batch, frames, 96), -1, 1)])
+
+
+def cases(match, batch):
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    yield from light_cases(match, batch)
+    yield from packaged_cases(match, batch)
+    yield from built_cases(match, batch)

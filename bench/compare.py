@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""onnxd, onnxruntime and openvino on the same models, inputs and thread counts, taking turns in one
+run, and the ratios of their medians.
+
+    bench/compare.py [--all | --match TEXT] [--threads 1,2] [--batch 1,8] [--peers ...] [--rounds N]
+
+Every engine is a process of its own that stays loaded; in each round each runs for about the same
+time. Outputs are compared too. Writes bench/results/<name>.json and .md with --save NAME. Exits
+non-zero when a bound of BOUNDS is missed or an output differs.
+"""
+
+import argparse
+import dataclasses
+import json
+import math
+import os
+import pathlib
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+
+import cases
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BINARY = ROOT / "build" / "release" / "onnxd"
+RESULTS = ROOT / "bench" / "results"
+# Seconds that an engine runs for in a round, and the most runs.
+TURN_S, MOST_RUNS = 0.3, 2000
+
+
+class Engine:
+    """A process that answers each count of runs with a line of JSON."""
+
+    def __init__(self, command, environment=None):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True,
+                                        env=os.environ | (environment or {}))
+        self.first = self.read()
+        self.medians, self.cpu = [], []
+        self.peak_rss_kib = self.first["peak_rss_kib"]
+
+    def read(self):
+        line = self.process.stdout.readline()
+        if not line:
+            error = self.process.stderr.read().strip().splitlines()
+            raise RuntimeError(error[-1] if error else "no answer")
+        return json.loads(line)
+
+    def turn(self):
+        last = self.medians[-1] if self.medians else self.first["latency_ms"]["median"]
+        runs = max(1, min(MOST_RUNS, int(TURN_S * 1e3 / max(last, 1e-3))))
+        self.process.stdin.write(f"{runs}\n")
+        self.process.stdin.flush()
+        answer = self.read()
+        self.medians.append(answer["latency_ms"]["median"])
+        self.cpu.append(answer["cpu_ms_per_run"])
+        self.peak_rss_kib = answer["peak_rss_kib"]
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(timeout=60)
+
+    def result(self):
+        return {"median_ms": statistics.median(self.medians), "cpu_ms": statistics.median(self.cpu),
+                "load_ms": self.first["load_ms"], "peak_rss_kib": self.peak_rss_kib}
+
+
+def command_of(engine, path, data, threads, save=False, options=()):
+    if engine == "onnxd":
+        return [str(BINARY), "bench", str(path), "--paced", "--data", str(data), "--threads",
+                str(threads), "--warmup", "3", *options]
+    return [sys.executable, str(ROOT / "bench" / "peer.py"), engine, str(path), str(data),
+            "--threads", str(threads), *(["--save"] if save else [])]
+
+
+def save_inputs(row, folder):
+    for index, array in enumerate(row.inputs):
+        (folder / f"input_{index}.pb").write_bytes(
+            onnx.numpy_helper.from_array(array).SerializeToString())
+
+
+def outputs_agree(path, data, rtol, atol):
+    """None, or what `onnxd run` says of the outputs that onnxruntime left in `data`."""
+    result = subprocess.run([str(BINARY), "run", str(path), "--data", str(data), "--rtol",
+                             str(rtol), "--atol", str(atol)],
+                            capture_output=True, text=True, check=False)
+    lines = (result.stdout + result.stderr).strip().splitlines()
+    return None if result.returncode == 0 else (lines[-1] if lines else "failed")
+
+
+@dataclasses.dataclass
+class Row:
+    model: str
+    threads: int
+    batch: int
+    engines: dict
+    difference: str | None
+
+    def ratio(self, peer):
+        if "onnxd" not in self.engines or peer not in self.engines:
+            return None
+        return self.engines["onnxd"]["median_ms"] / self.engines[peer]["median_ms"]
+
+
+def measure(case, threads, batch, peers, rounds):
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        save_inputs(case, folder)
+        engines = {}
+        try:
+            for engine in (*peers, "onnxd"):
+                engines[engine] = Engine(command_of(engine, case.path, folder, threads,
+                                                    engine == "onnxruntime"))
+            for _ in range(rounds):
+                for engine in engines.values():
+                    engine.turn()
+        finally:
+            for engine in engines.values():
+                engine.close()
+        difference = outputs_agree(case.path, folder, case.rtol, case.atol) \
+            if "onnxruntime" in peers else None
+        return Row(case.name, threads, batch, {n: e.result() for n, e in engines.items()},
+                   difference)
+
+
+def geometric_mean(values):
+    values = [v for v in values if v is not None]
+    return math.exp(sum(map(math.log, values)) / len(values)) if values else None
+
+
+def machine():
+    name = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo")
+                 if line.startswith("model name")), platform.processor())
+    flags = next((set(line.split()) for line in open("/proc/cpuinfo")
+                  if line.startswith("flags")), set())
+    isa = [f for f in ("avx2", "avx512f", "avx512_vnni", "avx512_bf16") if f in flags]
+    return {"processor": name, "cpus": os.cpu_count(), "isa": isa}
+
+
+def text_of(value, form="{:.2f}"):
+    return "-" if value is None else form.format(value)
+
+
+def table(rows, peers):
+    yield "| model | threads | batch | onnxd ms | " + \
+        " | ".join(f"{p} ms | ratio" for p in peers) + " | load | memory |"
+    yield "|---" * (6 + 2 * len(peers)) + "|"
+    for row in rows:
+        own = row.engines["onnxd"]
+        cells = [row.model, str(row.threads), str(row.batch), f"{own['median_ms']:.3f}"]
+        for peer in peers:
+            cells += [text_of(row.engines[peer]["median_ms"], "{:.3f}"), text_of(row.ratio(peer))]
+        first = row.engines[peers[0]]
+        cells += [text_of(own["load_ms"] / first["load_ms"]),
+                  text_of(own["peak_rss_kib"] / first["peak_rss_kib"])]
+        yield "| " + " | ".join(cells) + " |"
+    for peer in peers:
+        yield ""
+        yield f"Geometric mean against {peer}: {text_of(geometric_mean([r.ratio(peer) for r in rows]))}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--all", action="store_true", help="every model")
+    parser.add_argument("--match", default="", help="models whose names contain the text")
+    parser.add_argument("--threads", default="1,2")
+    parser.add_argument("--batch", default="1,8")
+    parser.add_argument("--peers", default="onnxruntime,openvino")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--save", default="", help="name of the files in bench/results")
+    arguments = parser.parse_args()
+    peers = arguments.peers.split(",")
+    rows = []
+    for threads in map(int, arguments.threads.split(",")):
+        for batch in map(int, arguments.batch.split(",")):
+            for case in cases.cases(arguments.match, batch):
+                row = measure(case, threads, batch, peers, arguments.rounds)
+                rows.append(row)
+                ratios = " ".join(f"{p} {text_of(row.ratio(p))}" for p in peers)
+                print(f"{row.model} threads {threads} batch {batch}: onnxd "
+                      f"{row.engines['onnxd']['median_ms']:.3f} ms, {ratios}"
+                      f"{'' if row.difference is None else ', outputs differ: ' + row.difference}",
+                      flush=True)
+    print("\n".join(table(rows, peers)))
+    if arguments.save:
+        RESULTS.mkdir(exist_ok=True)
+        record = {"machine": machine(), "rows": [dataclasses.asdict(r) for r in rows]}
+        (RESULTS / f"{arguments.save}.json").write_text(json.dumps(record, indent=1) + "\n")
+    return 1 if any(r.difference for r in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
