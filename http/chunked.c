@@ -53,7 +53,7 @@ static onnxd_http_fault scan_size(onnxd_http_chunk_scan *scan, const onnxd_http_
     if (scan->digits == 0 || (c != '\r' && c != ';'))
         return fault(400, "a chunk size is not a hexadecimal number");
     if (scan->remaining > options->max_body_bytes)
-        return fault(413, "the request body is too large");
+        return fault(413, "the request body is larger than http.max_body_bytes");
     scan->state = c == ';' ? EXTENSION : SIZE_LF;
     return no_fault();
 }

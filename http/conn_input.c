@@ -62,6 +62,23 @@ void onnxd_http_conn_turn_away(onnxd_http_conn *conn)
 static const onnxd_http_fault too_much_memory = {503,
                                                  "the requests in flight hold too much memory"};
 
+/* The text names the option, since more than one limits a body. */
+static void choose_body_limit(onnxd_http_exchange *exchange, bool is_infer)
+{
+    const onnxd_http_options *options = &exchange->server->options;
+    exchange->body_limit = options->max_control_body_bytes;
+    exchange->over_limit = "the request body is larger than http.max_control_body_bytes";
+    if (!is_infer)
+        return;
+    exchange->body_limit = options->max_body_bytes;
+    exchange->over_limit = "the request body is larger than http.max_body_bytes";
+    if (!exchange->head.has_json_length && options->max_json_body_bytes < exchange->body_limit) {
+        exchange->body_limit = options->max_json_body_bytes;
+        exchange->over_limit = "the request body is larger than http.max_json_body_bytes, which "
+                               "holds where tensors are not sent as binary data";
+    }
+}
+
 /* Refuses a request whose head is enough to know that it cannot be served. A body of a declared
  * length counts as held from here, so that requests that are admitted together cannot pass the
  * limit together; nothing is allocated for it. */
@@ -77,17 +94,16 @@ static onnxd_http_fault admit(onnxd_http_exchange *exchange)
     if (route->handler == NULL)
         return (onnxd_http_fault){501, route->feature};
     bool is_infer = route->body == ONNXD_HTTP_BODY_INFER;
-    exchange->body_limit = is_infer ? options->max_body_bytes : options->max_control_body_bytes;
-    if (is_infer && !head->has_json_length && options->max_json_body_bytes < exchange->body_limit)
-        exchange->body_limit = options->max_json_body_bytes;
+    choose_body_limit(exchange, is_infer);
     if (head->is_encoded)
         return (onnxd_http_fault){415, "compressed request bodies are not supported"};
     if (head->has_length && head->length > exchange->body_limit)
-        return (onnxd_http_fault){413, "the request body is too large"};
+        return (onnxd_http_fault){413, exchange->over_limit};
     if (!is_infer)
         return (onnxd_http_fault){0};
     if (head->has_json_length && head->json_length > options->max_json_body_bytes)
-        return (onnxd_http_fault){413, "the JSON part of the request body is too large"};
+        return (onnxd_http_fault){413, "the JSON part of the request body is larger than "
+                                       "http.max_json_body_bytes"};
     if (head->has_json_length && !head->is_chunked && head->json_length > head->length)
         return (onnxd_http_fault){400, "Inference-Header-Content-Length is larger than the body"};
     if (server->stats.in_flight >= options->max_inflight_requests)
@@ -162,7 +178,7 @@ static void on_body(onnxd_http_conn *conn, onnxd_http_exchange *exchange, onnxd_
         return;
     }
     if (exchange->body_bytes > exchange->body_limit) {
-        onnxd_http_conn_refuse(conn, 413, "the request body is too large");
+        onnxd_http_conn_refuse(conn, 413, exchange->over_limit);
         return;
     }
     if (exchange->match.route->body == ONNXD_HTTP_BODY_NONE)

@@ -119,6 +119,7 @@ static void recycle(onnxd_http_exchange *exchange)
     exchange->has_head = exchange->is_received = false;
     exchange->is_discarding = exchange->owes_continue = false;
     exchange->body_limit = exchange->body_bytes = 0;
+    exchange->over_limit = NULL;
     exchange->deadline_ms = 0;
 }
 

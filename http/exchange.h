@@ -43,6 +43,7 @@ struct onnxd_http_exchange {
     bool owes_continue; /* "100 Continue" is to be sent before the body comes */
     onnxd_strbuf body;
     uint64_t body_limit, body_bytes; /* received, kept or not */
+    const char *over_limit;          /* static: what is said of a body beyond body_limit */
     onnxd_http_match match;
 
     onnxd_http_response response;
