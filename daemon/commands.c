@@ -21,9 +21,10 @@ static const onnxd_command run = {
     .options = ONNXD_RUN,
     .summary = "run a model once, on test data or generated inputs",
     .paragraph =
-        "MODEL is an .onnx file, or a folder with model.onnx and test_data_set_N folders. With "
-        "test data the\noutputs are compared and the exit code is 0 only when all are equal within "
-        "the tolerances;\nwithout, inputs are generated and a summary of the outputs is printed.",
+        "MODEL is an .onnx file, or a folder with model.onnx. With --data, which may name the same"
+        "\nfolder, outputs are compared and the exit code is 0 only when all are equal within the"
+        "\ntolerances. Without, inputs are generated; then, and where --data has inputs alone, a"
+        "\nsummary of the outputs is printed.",
     .run = onnxd_command_run,
 };
 

@@ -223,59 +223,23 @@ static void print_datum(const char *kind, const onnxd_model_port *port, const on
     onnxd_strbuf_deinit(&text);
 }
 
-static onnxd_status *run_generated_datums(runner *r, const onnxd_tensor_list *tensors)
+/* Runs on inputs of which no outputs are expected. */
+static onnxd_status *show_datums(runner *r, const onnxd_datum_list *inputs)
 {
     const onnxd_model *model = r->session.model;
-    onnxd_datum_list inputs = {0}, outputs = {0};
-    onnxd_status *status = onnxd_datum_list_of_tensors(tensors, &inputs);
-    if (status == NULL)
-        status = execute_datums(r, &inputs, &outputs);
-    for (uint32_t i = 0; i < inputs.count && status == NULL; i++)
-        print_datum("input", onnxd_model_input(model, i), inputs.datums[i]);
+    onnxd_datum_list outputs = {0};
+    onnxd_status *status = execute_datums(r, inputs, &outputs);
+    for (uint32_t i = 0; i < inputs->count && status == NULL; i++)
+        print_datum("input", onnxd_model_input(model, i), inputs->datums[i]);
     for (uint32_t i = 0; i < outputs.count && status == NULL; i++)
         print_datum("output", onnxd_model_output(model, i), outputs.datums[i]);
     if (status == NULL)
         status = save_datums(r, &outputs);
-    onnxd_datum_list_deinit(&inputs);
     onnxd_datum_list_deinit(&outputs);
     return status;
 }
 
-/* ---- folders ------------------------------------------------------------------------------- */
-
-static onnxd_status *run_set(runner *r, const char *folder)
-{
-    return onnxd_model_is_tensors_only(r->session.model) ? run_data_set(r, folder)
-                                                         : run_datum_set(r, folder);
-}
-
-static bool exists(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0;
-}
-
-/* `folder` is one data set, or holds test_data_set_0, _1, ... */
-static onnxd_status *run_data(runner *r, const char *folder)
-{
-    char path[ONNXD_PATH_BYTES];
-
-    ONNXD_TRY(onnxd_format_path(path, "%s/output_0.pb", folder));
-    if (exists(path))
-        return run_set(r, folder);
-    for (uint32_t count = 0; count < MAX_DATA_SETS; count++) {
-        ONNXD_TRY(onnxd_format_path(path, "%s/test_data_set_%u", folder, count));
-        if (!exists(path) && count > 0)
-            break;
-        if (!exists(path))
-            return onnxd_error(ONNXD_NOT_FOUND,
-                               "folder '%s' has neither output_0.pb nor test_data_set_0", folder);
-        ONNXD_TRY(run_set(r, path));
-    }
-    return NULL;
-}
-
-/* ---- generated inputs ---------------------------------------------------------------------- */
+/* ---- models whose inputs and outputs are tensors ------------------------------------------- */
 
 static void print_ports(const char *kind, const onnxd_model_port *port,
                         const onnxd_tensor_view *view)
@@ -287,34 +251,106 @@ static void print_ports(const char *kind, const onnxd_model_port *port,
     onnxd_strbuf_deinit(&text);
 }
 
-static onnxd_status *run_generated(runner *r)
+/* Runs on inputs of which no outputs are expected. */
+static onnxd_status *show_tensors(runner *r, const onnxd_tensor_list *inputs)
 {
-    onnxd_tensor_list inputs = {0};
     onnxd_plan *plan = NULL;
     onnxd_run *run = NULL;
-    onnxd_generator generator = {r->config->inputs_seed, 1, r->config->inputs_shapes};
     const onnxd_model *model = r->session.model;
 
-    ONNXD_TRY(onnxd_generate_inputs(model, &generator, &inputs));
-    onnxd_status *status = NULL;
-    if (!onnxd_model_is_tensors_only(model)) {
-        status = run_generated_datums(r, &inputs);
-        goto done;
-    }
-    status = execute(r, &inputs, &plan, &run);
-    if (status != NULL)
-        goto done;
-    for (uint32_t i = 0; i < inputs.count; i++)
-        print_ports("input", onnxd_model_input(model, i), &inputs.views[i]);
+    ONNXD_TRY(execute(r, inputs, &plan, &run));
+    for (uint32_t i = 0; i < inputs->count; i++)
+        print_ports("input", onnxd_model_input(model, i), &inputs->views[i]);
     for (uint32_t i = 0; i < onnxd_model_output_count(model); i++)
         print_ports("output", onnxd_model_output(model, i), &onnxd_run_outputs(run)[i]);
-    status = save_outputs(r, onnxd_run_outputs(run));
-done:
-    if (run != NULL)
-        onnxd_run_release(run);
-    if (plan != NULL)
-        onnxd_plan_release(plan);
-    onnxd_tensor_list_deinit(&inputs);
+    onnxd_status *status = save_outputs(r, onnxd_run_outputs(run));
+    onnxd_run_release(run);
+    onnxd_plan_release(plan);
+    return status;
+}
+
+/* ---- folders ------------------------------------------------------------------------------- */
+
+static onnxd_status *run_set(runner *r, const char *folder)
+{
+    return onnxd_model_is_tensors_only(r->session.model) ? run_data_set(r, folder)
+                                                         : run_datum_set(r, folder);
+}
+
+/* Shows what comes of input_0.pb, _1.pb, ... in a folder without outputs to compare with. */
+static onnxd_status *run_inputs(runner *r, const char *folder)
+{
+    onnxd_tensor_list tensors = {0};
+    onnxd_datum_list datums = {0};
+    const onnxd_model *model = r->session.model;
+    const onnxd_load_limits limits = onnxd_wire_model_options(r->config).limits;
+    onnxd_status *status;
+    if (onnxd_model_is_tensors_only(model)) {
+        status =
+            onnxd_load_tensors(folder, "input", onnxd_model_input_count(model), &limits, &tensors);
+        if (status == NULL)
+            status = check_inputs(r, folder, &tensors);
+        if (status == NULL)
+            status = show_tensors(r, &tensors);
+    } else {
+        status = onnxd_load_inputs(model, folder, &limits, &datums);
+        if (status == NULL)
+            status = show_datums(r, &datums);
+    }
+    onnxd_tensor_list_deinit(&tensors);
+    onnxd_datum_list_deinit(&datums);
+    return status;
+}
+
+static bool exists(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0;
+}
+
+/* `folder` is one data set, or inputs alone, or holds test_data_set_0, _1, ... */
+static onnxd_status *run_data(runner *r, const char *folder)
+{
+    char path[ONNXD_PATH_BYTES];
+
+    ONNXD_TRY(onnxd_format_path(path, "%s/output_0.pb", folder));
+    if (exists(path))
+        return run_set(r, folder);
+    ONNXD_TRY(onnxd_format_path(path, "%s/input_0.pb", folder));
+    if (exists(path))
+        return run_inputs(r, folder);
+    if (!exists(folder))
+        return onnxd_error(ONNXD_NOT_FOUND, "folder '%s' not found", folder);
+    for (uint32_t count = 0; count < MAX_DATA_SETS; count++) {
+        ONNXD_TRY(onnxd_format_path(path, "%s/test_data_set_%u", folder, count));
+        if (!exists(path) && count > 0)
+            break;
+        if (!exists(path))
+            return onnxd_error(
+                ONNXD_NOT_FOUND,
+                "folder '%s' has none of input_0.pb, output_0.pb and test_data_set_0", folder);
+        ONNXD_TRY(run_set(r, path));
+    }
+    return NULL;
+}
+
+/* ---- generated inputs ---------------------------------------------------------------------- */
+
+static onnxd_status *run_generated(runner *r)
+{
+    onnxd_tensor_list tensors = {0};
+    onnxd_datum_list datums = {0};
+    onnxd_generator generator = {r->config->inputs_seed, 1, r->config->inputs_shapes};
+    onnxd_status *status = onnxd_generate_inputs(r->session.model, &generator, &tensors);
+    if (status == NULL && onnxd_model_is_tensors_only(r->session.model)) {
+        status = show_tensors(r, &tensors);
+    } else if (status == NULL) {
+        status = onnxd_datum_list_of_tensors(&tensors, &datums);
+        if (status == NULL)
+            status = show_datums(r, &datums);
+    }
+    onnxd_tensor_list_deinit(&tensors);
+    onnxd_datum_list_deinit(&datums);
     return status;
 }
 
@@ -328,7 +364,7 @@ int onnxd_command_run(const onnxd_invocation *invocation, const onnxd_config *co
     onnxd_session_close(&r.session);
     if (status != NULL)
         return onnxd_cli_fail(status, false);
-    if (config->run_data[0] != '\0')
+    if (r.equal_count + r.different_count > 0)
         printf("%u outputs equal, %u different\n", r.equal_count, r.different_count);
     return r.different_count == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

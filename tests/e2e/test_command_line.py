@@ -60,6 +60,54 @@ def test_run_tells_how_integers_differ(tmp_path):
             "greatest difference 10 absolute, 0.769 relative") in result.stdout
 
 
+def identity_model(folder):
+    values = [helper.make_tensor_value_info(name, onnx.TensorProto.INT64, ["n"]) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g", values[:1],
+                              values[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, folder / "model.onnx")
+    return folder / "model.onnx"
+
+
+def sequence_model(folder):
+    graph = helper.make_graph(
+        [helper.make_node("SplitToSequence", ["x"], ["y"], axis=0)], "g",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.INT64, ["n"])],
+        [helper.make_tensor_sequence_value_info("y", onnx.TensorProto.INT64, None)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, folder / "model.onnx")
+    return folder / "model.onnx"
+
+
+@pytest.mark.parametrize("make", [identity_model, sequence_model])
+def test_run_on_inputs_alone_shows_and_saves_the_outputs(tmp_path, make):
+    path = make(tmp_path)
+    data, saved = tmp_path / "data", tmp_path / "saved"
+    data.mkdir()
+    saved.mkdir()
+    tensor = numpy_helper.from_array(numpy.array([7, 20, -3]), "x")
+    (data / "input_0.pb").write_bytes(tensor.SerializeToString())
+    text = support.run_onnxd("run", path, "--data", data, "--save-outputs", saved).stdout
+    assert "input 'x' int64[3]: 7, 20, -3" in text and "output 'y'" in text
+    assert text.count("20") == 2 and "equal" not in text
+    assert (saved / "output_0.pb").stat().st_size > 0
+    # Folders of test data are there to be compared.
+    data.rename(tmp_path / "test_data_set_0")
+    result = support.run_onnxd("run", path, "--data", tmp_path, check=False)
+    assert result.returncode == 1 and "output_0.pb" in result.stderr
+
+
+def test_run_tells_what_a_folder_lacks(tmp_path):
+    path = identity_model(tmp_path)
+    result = support.run_onnxd("run", path, "--data", tmp_path, check=False)
+    assert result.returncode == 1
+    for name in ("input_0.pb", "output_0.pb", "test_data_set_0"):
+        assert name in result.stderr
+    result = support.run_onnxd("run", path, "--data", tmp_path / "nosuch", check=False)
+    assert result.returncode == 1
+    assert result.stderr.strip() == f"onnxd: folder '{tmp_path / 'nosuch'}' not found"
+
+
 def test_bench_prints_json(digits_path):
     result = support.run_onnxd("bench", digits_path, "--threads", 1, "--batch", 4, "--warmup", 3,
                                "--iterations", 20, "--json")
