@@ -185,7 +185,9 @@ void onnxd_model_describe(onnxd_model *model, onnxd_strbuf *out)
     describe_placement(model, out);
     onnxd_plan *plan = onnxd_plan_cache_newest(&model->plans);
     if (plan == NULL) {
-        onnxd_strbuf_puts(out, "no memory plan: the shapes of the inputs are not fixed\n");
+        onnxd_strbuf_puts(
+            out,
+            "no memory plan: the shapes of the inputs are not fixed, give them with --shape\n");
         return;
     }
     onnxd_plan_describe(plan, out);

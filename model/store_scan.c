@@ -124,7 +124,9 @@ static onnxd_status *scan_model(onnxd_scan *scan, const char *name, const char *
     }
     closedir(listing);
     if (status == NULL && scan->count == before)
-        onnxd_log(ONNXD_LOG_WARN, "model", "directory without a model: path=%s", directory);
+        onnxd_log(ONNXD_LOG_WARN, "model",
+                  "directory without model.onnx or VERSION/model.onnx, a number from 1: path=%s",
+                  directory);
     return status;
 }
 
@@ -139,7 +141,10 @@ static onnxd_status *scan_entry(onnxd_scan *scan, const char *directory, const c
     if (length == 0 || (!is_directory && !S_ISREG(info.st_mode)))
         return NULL;
     if (!onnxd_is_model_name(name, length)) {
-        onnxd_log(ONNXD_LOG_WARN, "model", "not a name for a model, left out: path=%s", path);
+        onnxd_log(ONNXD_LOG_WARN, "model",
+                  "not a name for a model, left out: path=%s allowed=letters, digits, '_', '.' and "
+                  "'-', at most 128",
+                  path);
         return NULL;
     }
     if (!is_directory)

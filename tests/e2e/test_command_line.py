@@ -146,6 +146,12 @@ def test_inspect(digits_path):
         assert word in text
 
 
+def test_inspect_tells_how_to_get_a_memory_plan(digits_path):
+    assert "--shape" in support.run_onnxd("inspect", digits_path).stdout
+    text = support.run_onnxd("inspect", digits_path, "--shape", "image=2x64").stdout
+    assert "no memory plan" not in text and "arena" in text
+
+
 def test_list_eps():
     text = support.run_onnxd("list-eps").stdout
     assert "cpu_ep" in text and "cpu.threads" in text

@@ -184,6 +184,17 @@ def test_bad_models_do_not_stop_the_good_one(start_server, repository, digits_pa
     assert name in server.log()
 
 
+def test_what_is_left_out_of_a_repository_is_named_with_what_is_allowed(start_server, repository):
+    (repository / "versioned" / "01").mkdir(parents=True)
+    shutil.copy(repository / "digits.onnx", repository / "versioned" / "01" / "model.onnx")
+    shutil.copy(repository / "digits.onnx", repository / "two words.onnx")
+    lines = start_server(repository=repository).log().splitlines()
+    (line,) = [line for line in lines if line.endswith(f"path={repository / 'versioned'}")]
+    assert "VERSION/model.onnx" in line
+    (line,) = [line for line in lines if "two words.onnx" in line]
+    assert "letters" in line
+
+
 def test_sighup_loads_what_is_new_and_drops_what_is_gone(start_server, repository, digits_path):
     server = start_server(repository=repository)
     shutil.copy(digits_path, repository / "second.onnx")
