@@ -14,6 +14,10 @@
     void onnxd_simd_winograd_in_##level(const float *const *pixels, size_t channels, float *out,   \
                                         size_t matrix);                                            \
     void onnxd_simd_winograd_out_##level(const onnxd_simd_winograd_out *tile, size_t maps);        \
+    void onnxd_simd_softmax_##level(const float *in, size_t length, float *out);                   \
+    void onnxd_simd_layer_norm_##level(const onnxd_simd_layer_norm *norm, const float *in,         \
+                                       float *out);                                                \
+    void onnxd_simd_lrn_##level(const onnxd_simd_lrn *lrn, const float *in, float *out);           \
     void onnxd_simd_transpose_##level(const float *in, size_t rows, size_t columns,                \
                                       size_t in_stride, float *out, size_t out_stride);            \
     void onnxd_simd_binary_##level(onnxd_simd_binary op, const onnxd_simd_row *row);               \

@@ -117,6 +117,26 @@ typedef struct onnxd_simd_row {
     bool a_step, b_step;
 } onnxd_simd_row;
 
+/* ---- normalisations -------------------------------------------------------------------------- */
+
+/* out = (in - mean) / sqrt(mean of squares + epsilon) * scale + bias over a row; not centered: the
+ * mean is taken for 0. */
+typedef struct onnxd_simd_layer_norm {
+    size_t length;
+    float epsilon;
+    bool is_centered;
+    const float *scale, *bias; /* [length]; no bias: NULL */
+} onnxd_simd_layer_norm;
+
+/* out[c] = in[c] / (bias + alpha * sum of squares)^0.75, the sum over `size` channels around c: one
+ * more above than below where it is even. */
+typedef struct onnxd_simd_lrn {
+    size_t channels, size;
+    float alpha, bias;
+    /* [channels + size + 2 ONNXD_SIMD_MAX_LANES], zeros where no squares are put. */
+    float *scratch;
+} onnxd_simd_lrn;
+
 /* ---- a level --------------------------------------------------------------------------------- */
 
 typedef enum onnxd_simd_level {
@@ -140,6 +160,10 @@ typedef struct onnxd_simd {
     /* The 36 pixels of a tile into the 36 matrices: of matrix i out[i * matrix + channel]. */
     void (*winograd_in)(const float *const *pixels, size_t channels, float *out, size_t matrix);
     void (*winograd_out)(const onnxd_simd_winograd_out *tile, size_t maps);
+    /* The softmax of a row of at least one element; out may be in. */
+    void (*softmax)(const float *in, size_t length, float *out);
+    void (*layer_norm)(const onnxd_simd_layer_norm *norm, const float *in, float *out);
+    void (*lrn)(const onnxd_simd_lrn *lrn, const float *in, float *out);
     /* out[c * out_stride + r] = in[r * in_stride + c] */
     void (*transpose)(const float *in, size_t rows, size_t columns, size_t in_stride, float *out,
                       size_t out_stride);

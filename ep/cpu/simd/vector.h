@@ -5,6 +5,7 @@
 #ifndef ONNXD_EP_CPU_SIMD_VECTOR_H
 #define ONNXD_EP_CPU_SIMD_VECTOR_H
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -118,6 +119,19 @@ static inline vf vf_min(vf bound, vf x)
     return (vf)_mm256_min_ps((__m256)bound, (__m256)x);
 #else
     return vf_select(bound < x, bound, x);
+#endif
+}
+
+static inline vf vf_sqrt(vf x)
+{
+#if defined(__AVX512F__)
+    return (vf)_mm512_sqrt_ps((__m512)x);
+#elif defined(__AVX2__)
+    return (vf)_mm256_sqrt_ps((__m256)x);
+#else
+    for (int i = 0; i < LANES; i++)
+        x[i] = sqrtf(x[i]);
+    return x;
 #endif
 }
 
