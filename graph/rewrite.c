@@ -33,13 +33,13 @@ onnxd_status *onnxd_graph_derive_value(onnxd_graph *graph, onnxd_value_id base, 
     return onnxd_graph_add_value(graph, name, out_value);
 }
 
-onnxd_status *onnxd_graph_derive_constant(onnxd_graph *graph, onnxd_value_id base, const char *what,
-                                          const onnxd_shape *shape, const float *elements,
-                                          onnxd_value_id *out_value)
+static onnxd_status *derive(onnxd_graph *graph, onnxd_value_id base, const char *what,
+                            onnxd_dtype dtype, const onnxd_shape *shape, const void *elements,
+                            onnxd_value_id *out_value)
 {
     onnxd_tensor *tensor = NULL;
     onnxd_value_id value = ONNXD_NONE;
-    ONNXD_TRY(onnxd_tensor_create(ONNXD_FLOAT, shape, &tensor));
+    ONNXD_TRY(onnxd_tensor_create(dtype, shape, &tensor));
     memcpy(tensor->data, elements, tensor->bytes);
     onnxd_status *status = onnxd_graph_derive_value(graph, base, what, &value);
     if (status == NULL) {
@@ -48,6 +48,21 @@ onnxd_status *onnxd_graph_derive_constant(onnxd_graph *graph, onnxd_value_id bas
     }
     onnxd_tensor_release(tensor);
     return status;
+}
+
+onnxd_status *onnxd_graph_derive_constant(onnxd_graph *graph, onnxd_value_id base, const char *what,
+                                          const onnxd_shape *shape, const float *elements,
+                                          onnxd_value_id *out_value)
+{
+    return derive(graph, base, what, ONNXD_FLOAT, shape, elements, out_value);
+}
+
+onnxd_status *onnxd_graph_derive_ints(onnxd_graph *graph, onnxd_value_id base, const char *what,
+                                      const int64_t *elements, size_t count,
+                                      onnxd_value_id *out_value)
+{
+    const onnxd_shape shape = {.rank = 1, .dims = {(int64_t)count}};
+    return derive(graph, base, what, ONNXD_INT64, &shape, elements, out_value);
 }
 
 onnxd_status *onnxd_graph_ints(onnxd_graph *graph, const char *name, const int64_t *values,
@@ -102,7 +117,8 @@ onnxd_status *onnxd_graph_set_attributes(onnxd_graph *graph, onnxd_node *node,
 {
     void *copy = NULL;
     ONNXD_TRY(onnxd_graph_alloc(graph, count, sizeof(*attributes), &copy));
-    memcpy(copy, attributes, count * sizeof(*attributes));
+    if (count > 0)
+        memcpy(copy, attributes, count * sizeof(*attributes));
     node->attributes = copy;
     node->attribute_count = count;
     return NULL;

@@ -25,6 +25,11 @@ ONNXD_NODISCARD onnxd_status *onnxd_graph_derive_constant(onnxd_graph *graph, on
                                                           const float *elements,
                                                           onnxd_value_id *out_value);
 
+/* The same of INT64, of rank 1. */
+ONNXD_NODISCARD onnxd_status *onnxd_graph_derive_ints(onnxd_graph *graph, onnxd_value_id base,
+                                                      const char *what, const int64_t *elements,
+                                                      size_t count, onnxd_value_id *out_value);
+
 /* Attributes for onnxd_graph_add_resolved(); the lists are copied into the graph. */
 ONNXD_NODISCARD onnxd_status *onnxd_graph_ints(onnxd_graph *graph, const char *name,
                                                const int64_t *values, size_t count,

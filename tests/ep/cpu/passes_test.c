@@ -109,6 +109,59 @@ Test(channels_last, leaves_alone)
     onnxd_graph_destroy(graph);
 }
 
+/* ---- shuffles of channels ---------------------------------------------------------------------
+ */
+
+static void build_shuffle(onnxd_graph *graph, const int64_t *swap)
+{
+    static const int64_t parted[] = {1, 1, 2, 4, 4}, joined[] = {1, 2, 4, 4};
+    const onnxd_attribute perm[] = {
+        {.name = "perm", .kind = ONNXD_ATTRIBUTE_INTS, .count = 5, .value.ints = swap}, {0}};
+    build_int64(graph, "parted", 5, parted);
+    build_int64(graph, "joined", 4, joined);
+    real_constant(graph, "v", "2x2x1x1", 0);
+    real_node(graph, "Reshape", "c,parted", "p", NULL);
+    real_node(graph, "Transpose", "p", "s", perm);
+    real_node(graph, "Reshape", "s,joined", "j", NULL);
+    real_node(graph, "Conv", "j,v", "y", NULL);
+    build_signature(graph, "x", "y");
+}
+
+Test(shuffle_channels, stays_channels_last)
+{
+    static const int64_t swap[] = {0, 2, 1, 3, 4};
+    onnxd_graph *graph = graph_with_conv();
+    build_shuffle(graph, swap);
+    real_pass(graph, &onnxd_cpu_pass_channels_last, true);
+    real_pass(graph, &onnxd_cpu_pass_shuffle_channels, true);
+    expect_graph(graph, HEADER
+                 "input x: float[1,3,4,4]\n"
+                 "constant w: float[2,3,1,1] {0.0, 1.0, 2.0, 3.0, 4.0, 5.0}\n"
+                 "constant v: float[2,2,1,1] {0.0, 1.0, 2.0, 3.0}\n"
+                 "constant c/channels_last/11/shape/14: int64[5] {0, 0, 0, 1, 2}\n"
+                 "constant s/shape/15: int64[4] {0, 0, 0, 2}\n"
+                 "node Transpose (x) -> (x/channels_last/10: float[1,4,4,3]) {perm=[0,2,3,1]}\n"
+                 "node onnxd.Conv (x/channels_last/10, w) -> (c/channels_last/11: float[1,4,4,2])\n"
+                 "node Reshape (c/channels_last/11, c/channels_last/11/shape/14) -> (p: "
+                 "float[1,4,4,1,2])\n"
+                 "node Transpose (p) -> (s: float[1,4,4,2,1]) {perm=[0,1,2,4,3]}\n"
+                 "node Reshape (s, s/shape/15) -> (j/channels_last/12: float[1,4,4,2])\n"
+                 "node onnxd.Conv (j/channels_last/12, v) -> (y/channels_last/13: float[1,4,4,2])\n"
+                 "node Transpose (y/channels_last/13) -> (y: float[1,2,4,4]) {perm=[0,3,1,2]}\n"
+                 "output y: float[1,2,4,4]\n");
+    onnxd_graph_destroy(graph);
+}
+
+Test(shuffle_channels, leaves_other_orders_alone)
+{
+    static const int64_t turn[] = {0, 1, 2, 4, 3};
+    onnxd_graph *graph = graph_with_conv();
+    build_shuffle(graph, turn);
+    real_pass(graph, &onnxd_cpu_pass_channels_last, true);
+    real_pass(graph, &onnxd_cpu_pass_shuffle_channels, false);
+    onnxd_graph_destroy(graph);
+}
+
 /* ---- fusion ---------------------------------------------------------------------------------- */
 
 static void fuse(onnxd_graph *graph, bool expect_change)
