@@ -125,6 +125,15 @@ void onnxd_convolution_pack(const onnxd_simd *simd, const onnxd_convolution_shap
         pack_groups(simd, shape, count, weights, packed);
 }
 
+static bool is_pointwise(const onnxd_image_window *w)
+{
+    bool is_so = true;
+    for (int d = 0; d < 3; d++)
+        is_so = is_so && w->kernel[d] == 1 && w->stride[d] == 1 && w->pad_begin[d] == 0 &&
+                w->in[d] == w->out[d];
+    return is_so;
+}
+
 /* ---- life ------------------------------------------------------------------------------------ */
 
 static onnxd_status *make_extras(onnxd_convolution *c, const float *bias)
@@ -167,6 +176,7 @@ onnxd_status *onnxd_convolution_create(const onnxd_simd *simd, const onnxd_convo
                              .group_channels = shape->window.channels / shape->groups,
                              .group_maps = shape->maps / shape->groups,
                              .packed = packed};
+    c->is_pointwise = is_pointwise(&shape->window);
     onnxd_status *status = make_extras(c, bias);
     if (status == NULL && (!part_of(simd, shape, method, &c->group_packed, &parts) ||
                            (method == ONNXD_CONVOLUTION_WINOGRAD &&

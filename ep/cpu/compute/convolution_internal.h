@@ -8,6 +8,7 @@ struct onnxd_convolution {
     const onnxd_simd *simd;
     onnxd_convolution_shape shape;
     onnxd_convolution_method method;
+    bool is_pointwise; /* each output pixel is made of the input pixel at its place */
     onnxd_simd_activation activation;
     uint32_t threads;
     size_t taps, pixels; /* of the window, of all images of the output */

@@ -100,7 +100,11 @@ static void run_block(const product_run *run, const pixel_block *block, size_t p
     const size_t column = part * run->part_columns, left = c->group_maps - column;
     const size_t gathered = ONNXD_BLOCK_ROWS * c->taps * c->group_channels;
     const float *rows[ONNXD_BLOCK_TAPS * ONNXD_BLOCK_ROWS];
-    if (is_gathered)
+    if (c->is_pointwise)
+        for (uint32_t i = 0; i < block->count; i++)
+            rows[i] = call->in + (block->first + i) * c->shape.window.channels +
+                      block->group * c->group_channels;
+    else if (is_gathered)
         gather(call, block, call->workspace + worker * gathered, rows);
     else
         point(call, block, rows);
@@ -130,7 +134,8 @@ static void run_piece(void *context, size_t index, uint32_t worker)
                          .first = index / run->parts % run->blocks * ONNXD_BLOCK_ROWS};
     const size_t left = c->pixels - block.first;
     block.count = left < ONNXD_BLOCK_ROWS ? (uint32_t)left : ONNXD_BLOCK_ROWS;
-    locate(c, &block);
+    if (!c->is_pointwise)
+        locate(c, &block);
     run_block(run, &block, index % run->parts, worker);
 }
 

@@ -48,29 +48,27 @@ typedef struct depth_piece {
     bool is_first, is_last;
 } depth_piece;
 
-static void run_tile(const onnxd_simd *simd, const onnxd_product_block *block,
-                     const depth_piece *piece, const float *const *rows, const float *panel,
-                     uint32_t first_row, size_t column)
+static void run_panel(const onnxd_simd *simd, const onnxd_product_block *block,
+                      const depth_piece *piece, const float *const *rows, size_t column)
 {
-    onnxd_simd_post post = block->post;
     const size_t columns = block->first_column + block->columns - column;
-    const uint32_t rows_left = block->rows - first_row;
+    const float *panel = block->packed + column * block->taps * block->depth;
+    onnxd_simd_post post = block->post;
     onnxd_simd_tile tile = {
-        .a = rows + first_row,
+        .a = rows,
         .a_stride = ONNXD_BLOCK_ROWS,
         .taps = piece->taps,
         .depth = piece->steps,
         .b = panel + (piece->first_tap * block->depth + piece->first_step) * simd->tile_columns,
-        .c = block->c + first_row * block->c_stride + column,
+        .c = block->c + column,
         .c_stride = block->c_stride,
-        .rows = rows_left < simd->tile_rows ? rows_left : simd->tile_rows,
+        .rows = block->rows,
         .columns = columns < simd->tile_columns ? (uint32_t)columns : simd->tile_columns,
         .is_continued = !piece->is_first,
     };
     if (piece->is_last) {
         post.bias = post.bias == NULL ? NULL : post.bias + column;
-        if (post.residual != NULL)
-            post.residual += first_row * post.residual_stride + column;
+        post.residual = post.residual == NULL ? NULL : post.residual + column;
         tile.post = &post;
     }
     simd->product(&tile);
@@ -80,11 +78,8 @@ static void run_piece(const onnxd_simd *simd, const onnxd_product_block *block,
                       const depth_piece *piece, const float *const *rows)
 {
     const size_t end = block->first_column + block->columns;
-    for (size_t j = block->first_column; j < end; j += simd->tile_columns) {
-        const float *panel = block->packed + j * block->taps * block->depth;
-        for (uint32_t i = 0; i < block->rows; i += simd->tile_rows)
-            run_tile(simd, block, piece, rows, panel, i, j);
-    }
+    for (size_t j = block->first_column; j < end; j += simd->tile_columns)
+        run_panel(simd, block, piece, rows, j);
 }
 
 /* Whole taps, as many as fit. */

@@ -1,6 +1,6 @@
 /*
- * The tile of the matrix product. Its sums stay in registers over the whole depth: each step loads
- * the tile's columns of B once and one element of A for each row.
+ * Tiles of the matrix product, one below the other. The sums of a tile stay in registers over the
+ * whole depth: each step loads the tile's columns of B once and one element of A for each row.
  *
  * Everything is inlined into one function per count of rows, where loops over rows, vectors and
  * parts are straight code.
@@ -41,8 +41,8 @@ INLINED void add_sums(const sums *from, const uint32_t rows, sums *to)
 
 /* Additions to one sum wait for each other. Few rows have too few sums to fill that time, so the
  * depth is dealt out to `parts` sums of each. */
-INLINED void multiply(const onnxd_simd_tile *tile, const uint32_t rows, const uint32_t parts,
-                      sums *s)
+INLINED void multiply(const onnxd_simd_tile *tile, size_t first, const uint32_t rows,
+                      const uint32_t parts, sums *s)
 {
     sums part[3];
     const float *b = tile->b;
@@ -52,7 +52,7 @@ INLINED void multiply(const onnxd_simd_tile *tile, const uint32_t rows, const ui
         size_t k = 0;
         UNROLLED
         for (uint32_t i = 0; i < rows; i++)
-            a[i] = tile->a[t * tile->a_stride + i];
+            a[i] = tile->a[t * tile->a_stride + first + i];
         for (; k + parts <= tile->depth; k += parts) {
             UNROLLED
             for (uint32_t p = 0; p < parts; p++, b += TILE_COLUMNS)
@@ -68,7 +68,7 @@ INLINED void multiply(const onnxd_simd_tile *tile, const uint32_t rows, const ui
 
 /* ---- before and after ------------------------------------------------------------------------ */
 
-/* The part of row `i` that vector `j` covers, zeros beyond `columns`. */
+/* The part of a row that vector `j` covers, zeros beyond `columns`. */
 INLINED vf load_part(const float *row, uint32_t j, uint32_t columns)
 {
     if (ONNXD_LIKELY(columns >= (j + 1) * LANES))
@@ -84,66 +84,85 @@ INLINED void store_part(float *row, uint32_t j, uint32_t columns, vf v)
         vf_store_part(row + j * LANES, v, columns - j * LANES);
 }
 
-INLINED void begin(const onnxd_simd_tile *tile, const uint32_t rows, sums *s)
+INLINED void begin(const onnxd_simd_tile *tile, const float *c, const uint32_t rows, sums *s)
 {
     UNROLLED
     for (uint32_t i = 0; i < rows; i++) {
         UNROLLED
         for (uint32_t j = 0; j < TILE_VECTORS; j++)
-            s->of[i][j] = tile->is_continued
-                              ? load_part(tile->c + i * tile->c_stride, j, tile->columns)
-                              : vf_all(0);
+            s->of[i][j] = tile->is_continued ? load_part(c + i * tile->c_stride, j, tile->columns)
+                                             : vf_all(0);
     }
 }
 
-INLINED void apply(const onnxd_simd_post *post, const onnxd_simd_tile *tile, const uint32_t rows,
-                   sums *s)
+INLINED void add_to_rows(const onnxd_simd_post *post, const float *residual, uint32_t columns,
+                         const uint32_t rows, sums *s)
 {
     UNROLLED
-    for (uint32_t i = 0; i < rows; i++) {
+    for (uint32_t j = 0; j < TILE_VECTORS; j++) {
+        const vf bias = post->bias == NULL ? vf_all(0) : vf_load(post->bias + j * LANES);
         UNROLLED
-        for (uint32_t j = 0; j < TILE_VECTORS; j++) {
-            vf v = s->of[i][j];
-            if (post->bias != NULL)
-                v += vf_load(post->bias + j * LANES);
-            if (post->residual != NULL)
-                v += load_part(post->residual + i * post->residual_stride, j, tile->columns);
-            s->of[i][j] = v;
+        for (uint32_t i = 0; i < rows; i++) {
+            s->of[i][j] += bias;
+            if (residual != NULL)
+                s->of[i][j] += load_part(residual + i * post->residual_stride, j, columns);
         }
     }
-    if (post->activation.function == ONNXD_SIMD_IDENTITY)
-        return;
-    for (uint32_t i = 0; i < rows; i++)
-        for (uint32_t j = 0; j < TILE_VECTORS; j++)
-            s->of[i][j] = vf_activate(&post->activation, s->of[i][j]);
 }
 
-INLINED void finish(const onnxd_simd_tile *tile, const uint32_t rows, const sums *s)
+/* The usual activation is worth a loop of its own. */
+INLINED void activate_rows(const onnxd_simd_activation *activation, const uint32_t rows, sums *s)
+{
+    if (activation->function == ONNXD_SIMD_IDENTITY)
+        return;
+    if (activation->function == ONNXD_SIMD_RELU) {
+        UNROLLED
+        for (uint32_t i = 0; i < rows; i++) {
+            UNROLLED
+            for (uint32_t j = 0; j < TILE_VECTORS; j++)
+                s->of[i][j] = vf_max(vf_all(0), s->of[i][j]);
+        }
+        return;
+    }
+    for (uint32_t i = 0; i < rows; i++)
+        for (uint32_t j = 0; j < TILE_VECTORS; j++)
+            s->of[i][j] = vf_activate(activation, s->of[i][j]);
+}
+
+INLINED void finish(const onnxd_simd_tile *tile, float *c, const uint32_t rows, const sums *s)
 {
     UNROLLED
     for (uint32_t i = 0; i < rows; i++) {
         UNROLLED
         for (uint32_t j = 0; j < TILE_VECTORS; j++)
-            store_part(tile->c + i * tile->c_stride, j, tile->columns, s->of[i][j]);
+            store_part(c + i * tile->c_stride, j, tile->columns, s->of[i][j]);
     }
 }
 
-INLINED void run(const onnxd_simd_tile *tile, const uint32_t rows, const uint32_t parts)
+INLINED void run(const onnxd_simd_tile *tile, size_t first, const uint32_t rows,
+                 const uint32_t parts)
 {
+    const onnxd_simd_post *post = tile->post;
+    float *c = tile->c + first * tile->c_stride;
     sums s;
-    begin(tile, rows, &s);
-    multiply(tile, rows, parts, &s);
-    if (tile->post != NULL)
-        apply(tile->post, tile, rows, &s);
-    finish(tile, rows, &s);
+    begin(tile, c, rows, &s);
+    multiply(tile, first, rows, parts, &s);
+    if (post != NULL) {
+        const float *residual = post->residual;
+        if (residual != NULL)
+            residual += first * post->residual_stride;
+        add_to_rows(post, residual, tile->columns, rows, &s);
+        activate_rows(&post->activation, rows, &s);
+    }
+    finish(tile, c, rows, &s);
 }
 
 /* ---- by rows --------------------------------------------------------------------------------- */
 
 #define BY_ROWS(rows, parts)                                                                       \
-    static void run_##rows(const onnxd_simd_tile *tile)                                            \
+    static void run_##rows(const onnxd_simd_tile *tile, size_t first)                              \
     {                                                                                              \
-        run(tile, rows, parts);                                                                    \
+        run(tile, first, rows, parts);                                                             \
     }
 BY_ROWS(1, 4)
 BY_ROWS(2, 2)
@@ -165,7 +184,7 @@ BY_ROWS(12, 1)
 
 void LEVEL_NAME(onnxd_simd_product)(const onnxd_simd_tile *tile)
 {
-    static void (*const run_rows[TILE_ROWS])(const onnxd_simd_tile *) = {
+    static void (*const run_rows[TILE_ROWS])(const onnxd_simd_tile *, size_t) = {
         run_1,
         run_2,
         run_3,
@@ -183,5 +202,9 @@ void LEVEL_NAME(onnxd_simd_product)(const onnxd_simd_tile *tile)
         run_12,
 #endif
     };
-    run_rows[tile->rows - 1](tile);
+    size_t first = 0;
+    for (; first + TILE_ROWS <= tile->rows; first += TILE_ROWS)
+        run_rows[TILE_ROWS - 1](tile, first);
+    if (first < tile->rows)
+        run_rows[tile->rows - first - 1](tile, first);
 }

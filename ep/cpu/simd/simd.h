@@ -62,9 +62,10 @@ typedef struct onnxd_simd_post {
 
 /* ---- the product ----------------------------------------------------------------------------- */
 
-/* One tile of C = A B. B is packed: for each of `taps` times `depth` steps the tile's columns one
- * after the other, zeros behind the last, aligned for vectors. A is given by the addresses of its
- * rows, once per tap: a row's part for one tap is `depth` consecutive elements. */
+/* Rows of C = A B, any number of them, and at most tile_columns columns; the level works on
+ * tile_rows at a time. B is packed: for each of `taps` times `depth` steps the columns one after
+ * the other, zeros behind the last, aligned for vectors. A is given by the addresses of its rows,
+ * once per tap: a row's part for one tap is `depth` consecutive elements. */
 typedef struct onnxd_simd_tile {
     const float *const *a; /* of tap t and row i: a[t * a_stride + i]; none beyond `rows` is read */
     size_t a_stride;
@@ -72,7 +73,7 @@ typedef struct onnxd_simd_tile {
     const float *b;
     float *c;
     size_t c_stride;
-    uint32_t rows, columns;      /* to be stored; at least 1, at most the level's */
+    uint32_t rows, columns;      /* to be stored; columns at least 1, at most tile_columns */
     bool is_continued;           /* adds to what C holds */
     const onnxd_simd_post *post; /* NULL: stored as it is */
 } onnxd_simd_tile;

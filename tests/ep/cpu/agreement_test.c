@@ -300,6 +300,78 @@ Test(agreement, softmax)
     close_both(&f);
 }
 
+Test(agreement, transpose)
+{
+    fixture f = open_both();
+    for (int round = 0; round < ROUNDS; round++) {
+        test_node t;
+        test_run run = {0};
+        int64_t dims[5], perm[5];
+        int32_t rank = (int32_t)between(&f, 1, 5);
+        for (int32_t i = 0; i < rank; i++) {
+            dims[i] = between(&f, 1, 9);
+            perm[i] = i;
+        }
+        for (int32_t i = rank; i-- > 1;) {
+            int64_t other = between(&f, 0, i), kept = perm[i];
+            perm[i] = perm[other];
+            perm[other] = kept;
+        }
+        node_init(&t, "Transpose", 13, 1, 1);
+        if (round % 4 != 0)
+            node_ints(&t, "perm", (size_t)rank, perm);
+        run.inputs[0] = random_tensor(&f, rank, dims);
+        check_node(&f, &t, &run);
+    }
+    cr_expect_geq(f.fast_runs, ROUNDS);
+    close_both(&f);
+}
+
+Test(agreement, layer_normalization)
+{
+    fixture f = open_both();
+    for (int round = 0; round < ROUNDS; round++) {
+        test_node t;
+        test_run run = {0};
+        int64_t dims[] = {between(&f, 1, 3), between(&f, 1, 6), between(&f, 2, 70)};
+        int32_t rank = (int32_t)between(&f, 1, 3);
+        const int64_t *last = dims + 2;
+        node_init(&t, "LayerNormalization", 17, round % 2 == 0 ? 3 : 2, 1);
+        node_float(&t, "epsilon", 0.01f);
+        run.inputs[0] = random_tensor(&f, rank, dims + 3 - rank);
+        run.inputs[1] = random_tensor(&f, 1, last);
+        if (round % 2 == 0)
+            run.inputs[2] = random_tensor(&f, 1, last);
+        check_node(&f, &t, &run);
+    }
+    cr_expect_geq(f.fast_runs, ROUNDS);
+    close_both(&f);
+}
+
+/* Each dimension may be 1 in either input. */
+Test(agreement, broadcast)
+{
+    static const char *const names[] = {"Add", "Sub", "Mul"};
+    fixture f = open_both();
+    for (int round = 0; round < ROUNDS; round++) {
+        test_node t;
+        test_run run = {0};
+        int64_t a[4], b[4];
+        for (int i = 0; i < 4; i++) {
+            int64_t dim = between(&f, 1, 12);
+            a[i] = between(&f, 0, 2) == 0 ? 1 : dim;
+            b[i] = between(&f, 0, 2) == 0 ? 1 : dim;
+        }
+        int32_t rank_a = (int32_t)between(&f, 0, 4), rank_b = (int32_t)between(&f, 0, 4);
+        node_init(&t, names[round % 3], 13, 2, 1);
+        run.inputs[0] = random_tensor(&f, rank_a, a + 4 - rank_a);
+        run.inputs[1] = random_tensor(&f, rank_b, b + 4 - rank_b);
+        check_node(&f, &t, &run);
+    }
+    cr_expect_geq(f.fast_runs, ROUNDS);
+    close_both(&f);
+}
+
 Test(agreement, lrn)
 {
     fixture f = open_both();
