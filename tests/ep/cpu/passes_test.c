@@ -233,3 +233,54 @@ Test(fuse_convolution, leaves_alone)
     cr_expect(graph->node_count == 4, "%u nodes", graph->node_count);
     onnxd_graph_destroy(graph);
 }
+
+/* ---- GELU ------------------------------------------------------------------------------------ */
+
+/* One element, of rank 0. */
+static void build_scalar(onnxd_graph *graph, const char *name, float value)
+{
+    real_constant(graph, name, "", value);
+}
+
+static onnxd_graph *graph_with_erf(float one)
+{
+    onnxd_graph *graph = build_graph();
+    real_type(graph, "x", "2x3");
+    build_scalar(graph, "root", 1.41421354f);
+    build_scalar(graph, "one", one);
+    build_scalar(graph, "half", 0.5f);
+    real_node(graph, "Div", "x,root", "d", NULL);
+    real_node(graph, "Erf", "d", "e", NULL);
+    real_node(graph, "Add", "one,e", "s", NULL);
+    return graph;
+}
+
+Test(fuse_gelu, every_order_of_factors)
+{
+    static const char *const factors[][2] = {
+        {"x,s", "m,half"}, {"x,half", "s,m"}, {"half,s", "x,m"}};
+    for (size_t i = 0; i < sizeof(factors) / sizeof(factors[0]); i++) {
+        onnxd_graph *graph = graph_with_erf(1);
+        real_node(graph, "Mul", factors[i][0], "m", NULL);
+        real_node(graph, "Mul", factors[i][1], "y", NULL);
+        build_signature(graph, "x", "y");
+        real_pass(graph, &onnxd_cpu_pass_fuse_gelu, true);
+        expect_graph(graph, HEADER "input x: float[2,3]\n"
+                                   "node Gelu (x) -> (y: float[2,3])\n"
+                                   "output y: float[2,3]\n");
+        onnxd_graph_destroy(graph);
+    }
+}
+
+/* Another number, another factor, a part that somebody else reads. */
+Test(fuse_gelu, leaves_alone)
+{
+    for (int i = 0; i < 3; i++) {
+        onnxd_graph *graph = graph_with_erf(i == 0 ? 1.5f : 1);
+        real_node(graph, "Mul", i == 1 ? "d,s" : "x,s", "m", NULL);
+        real_node(graph, "Mul", "m,half", "y", NULL);
+        build_signature(graph, "x", i == 2 ? "y,e" : "y");
+        real_pass(graph, &onnxd_cpu_pass_fuse_gelu, false);
+        onnxd_graph_destroy(graph);
+    }
+}
