@@ -28,9 +28,11 @@ static double bytes_of(const onnxd_tensor_type *types, uint32_t count)
     return bytes;
 }
 
+/* Of ai.onnx, or what a pass has made of it. */
 static bool is_op(const onnxd_cpu_case *c, const char *op_type)
 {
-    return c->def->domain[0] == '\0' && strcmp(c->def->op_type, op_type) == 0;
+    return (c->def->domain[0] == '\0' || strcmp(c->def->domain, ONNXD_INTERNAL_DOMAIN) == 0) &&
+           strcmp(c->def->op_type, op_type) == 0;
 }
 
 double onnxd_cpu_flops(const onnxd_cpu_case *c)
@@ -42,7 +44,7 @@ double onnxd_cpu_flops(const onnxd_cpu_case *c)
         double maps = (double)inputs[1].shape.dims[0];
         return maps > 0 ? 2 * out * count_of(&inputs[1]) / maps : 0;
     }
-    if (is_op(c, "MatMul")) {
+    if (is_op(c, "MatMul") || is_op(c, "Dense")) {
         const onnxd_shape *a = &inputs[0].shape;
         return 2 * out * (double)a->dims[a->rank - 1];
     }

@@ -188,6 +188,7 @@ extern const onnxd_cpu_implementation onnxd_cpu_simd_lrn;
 extern const onnxd_cpu_implementation onnxd_cpu_simd_transpose;
 extern const onnxd_cpu_implementation onnxd_cpu_simd_unary;
 extern const onnxd_cpu_implementation onnxd_cpu_simd_binary;
+extern const onnxd_cpu_implementation onnxd_cpu_simd_dense;
 extern const onnxd_cpu_implementation onnxd_cpu_simd_gemm;
 extern const onnxd_cpu_implementation onnxd_cpu_simd_matmul;
 extern const onnxd_cpu_implementation onnxd_cpu_simd_batched_matmul;

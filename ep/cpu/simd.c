@@ -52,6 +52,9 @@ bool onnxd_simd_activation_of(const onnxd_fused_activation *from, onnxd_simd_act
     case ONNXD_FUSED_HARD_SWISH:
         *out = (onnxd_simd_activation){ONNXD_SIMD_HARD_SWISH, 1.0f / 6, 0.5f};
         return true;
+    case ONNXD_FUSED_GELU:
+        *out = (onnxd_simd_activation){.function = ONNXD_SIMD_GELU};
+        return true;
     case ONNXD_FUSED_SCALED:
         return from->before == 1 && from->after == 1 && scaled_of(&from->function, out);
     }

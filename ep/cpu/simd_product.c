@@ -1,9 +1,10 @@
-/* Gemm and MatMul. */
+/* Gemm, MatMul and the domain onnxd's Dense. */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "ep/cpu/compute/dense.h"
 #include "ep/cpu/simd.h"
+#include "ops/layout/dense.h"
 #include "ops/nn.h"
 
 enum { A, B, C };
@@ -162,7 +163,8 @@ static bool takes_matmul(const onnxd_cpu_case *c)
     return onnxd_simd_takes(c) && weights != NULL && weights->shape.rank == 2;
 }
 
-static onnxd_status *make_matmul(const onnxd_cpu_case *c, onnxd_cpu_kernel *kernel)
+static onnxd_status *make_rows(const onnxd_cpu_case *c, onnxd_cpu_kernel *kernel,
+                               const onnxd_tensor *bias)
 {
     const onnxd_matmul_extent e =
         onnxd_matmul_extent_of(&c->query->inputs[A].shape, &c->query->inputs[B].shape);
@@ -171,7 +173,12 @@ static onnxd_status *make_matmul(const onnxd_cpu_case *c, onnxd_cpu_kernel *kern
     /* One B for all: the batch of A is just more rows. */
     for (int32_t i = 0; i < e.batch_rank; i++)
         rows *= (size_t)e.batch_dims[i];
-    return make_dense(kernel, rows, &context, NULL);
+    return make_dense(kernel, rows, &context, bias);
+}
+
+static onnxd_status *make_matmul(const onnxd_cpu_case *c, onnxd_cpu_kernel *kernel)
+{
+    return make_rows(c, kernel, NULL);
 }
 
 const onnxd_cpu_implementation onnxd_cpu_simd_matmul = {
@@ -179,6 +186,48 @@ const onnxd_cpu_implementation onnxd_cpu_simd_matmul = {
     .takes = takes_matmul,
     .make = make_matmul,
     .enqueue = enqueue_dense,
+    .unmake = unmake_dense,
+    .flops_per_us = 90e3,
+};
+
+/* ---- Dense ----------------------------------------------------------------------------------- */
+
+enum { BIAS = 2, RESIDUAL };
+
+static bool takes_dense(const onnxd_cpu_case *c)
+{
+    const onnxd_dense_params *params = c->node->params;
+    onnxd_simd_activation activation;
+    return takes_matmul(c) &&
+           (!onnxd_cpu_has_input(c, BIAS) || onnxd_cpu_constant(c, BIAS) != NULL) &&
+           onnxd_simd_activation_of(&params->activation, &activation);
+}
+
+static onnxd_status *make_fused(const onnxd_cpu_case *c, onnxd_cpu_kernel *kernel)
+{
+    const onnxd_dense_params *params = c->node->params;
+    ONNXD_TRY(
+        make_rows(c, kernel, onnxd_cpu_has_input(c, BIAS) ? onnxd_cpu_constant(c, BIAS) : NULL));
+    product_state *state = kernel->state;
+    onnxd_simd_activation_of(&params->activation, &state->dense.post.activation);
+    return NULL;
+}
+
+static onnxd_status *enqueue_fused(onnxd_cpu_kernel *kernel, const onnxd_kernel_args *args)
+{
+    onnxd_dense dense = ((const product_state *)kernel->state)->dense;
+    dense.post.residual = onnxd_simd_input(args, RESIDUAL);
+    dense.post.residual_stride = dense.columns;
+    onnxd_dense_run(&dense, kernel->runtime->team, onnxd_simd_input(args, A),
+                    onnxd_simd_output(args, 0));
+    return NULL;
+}
+
+const onnxd_cpu_implementation onnxd_cpu_simd_dense = {
+    .name = "simd:product",
+    .takes = takes_dense,
+    .make = make_fused,
+    .enqueue = enqueue_fused,
     .unmake = unmake_dense,
     .flops_per_us = 90e3,
 };

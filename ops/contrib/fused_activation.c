@@ -1,8 +1,10 @@
 #include "ops/contrib/fused_activation.h"
 
 #include <string.h>
+#include <tgmath.h>
 
 #include "ops/choice.h"
+#include "ops/gate.h"
 #include "ops/support.h"
 
 /* What a name stands for, and which parameters it needs. */
@@ -83,13 +85,13 @@ onnxd_status *onnxd_fused_parse_gemm(const onnxd_node *node, onnxd_fused_activat
 
 onnxd_status *onnxd_fused_parse_conv(const onnxd_node *node, onnxd_fused_activation *out_activation)
 {
-    static const char *const names[] = {"Relu", "Tanh",        "Sigmoid",  "LeakyRelu",
-                                        "Clip", "HardSigmoid", "HardSwish"};
+    static const char *const names[] = {"Relu", "Tanh",        "Sigmoid",   "LeakyRelu",
+                                        "Clip", "HardSigmoid", "HardSwish", "Gelu"};
     static const onnxd_activation_kind kinds[] = {
         ONNXD_ACTIVATION_RELU,       ONNXD_ACTIVATION_TANH,   ONNXD_ACTIVATION_SIGMOID,
         ONNXD_ACTIVATION_LEAKY_RELU, ONNXD_ACTIVATION_AFFINE, ONNXD_ACTIVATION_HARD_SIGMOID,
-        ONNXD_ACTIVATION_AFFINE};
-    static const size_t parameter_counts[] = {0, 0, 0, 1, 2, 2, 0};
+        ONNXD_ACTIVATION_AFFINE,     ONNXD_ACTIVATION_AFFINE};
+    static const size_t parameter_counts[] = {0, 0, 0, 1, 2, 2, 0, 0};
     onnxd_fused_activation a = {.kind = ONNXD_FUSED_SCALED, .before = 1, .after = 1};
     const float *values = NULL;
     size_t choice = 0, count = 0;
@@ -111,6 +113,8 @@ onnxd_status *onnxd_fused_parse_conv(const onnxd_node *node, onnxd_fused_activat
         a.high = values[1];
     } else if (strcmp(names[choice], "HardSwish") == 0) {
         a.kind = ONNXD_FUSED_HARD_SWISH;
+    } else if (strcmp(names[choice], "Gelu") == 0) {
+        a.kind = ONNXD_FUSED_GELU;
     } else if (needed != 0) {
         a.function.alpha = values[0];
         a.function.beta = needed > 1 ? values[1] : 0;

@@ -11,7 +11,8 @@ typedef enum onnxd_fused_kind {
     ONNXD_FUSED_NONE,
     ONNXD_FUSED_SCALED, /* after * f(before * x), with f one of the recurrent operators' */
     ONNXD_FUSED_CLIP,   /* to [low, high]; high where they contradict */
-    ONNXD_FUSED_HARD_SWISH
+    ONNXD_FUSED_HARD_SWISH,
+    ONNXD_FUSED_GELU
 } onnxd_fused_kind;
 
 typedef struct onnxd_fused_activation {
@@ -25,7 +26,7 @@ typedef struct onnxd_fused_activation {
  * Errors: INVALID_ARGUMENT for an unknown name or a lacking parameter. */
 ONNXD_NODISCARD onnxd_status *onnxd_fused_parse_gemm(const onnxd_node *node,
                                                      onnxd_fused_activation *out_activation);
-/* FusedConv's: the attributes activation and activation_params. */
+/* FusedConv's: the attributes activation and activation_params; of its names, and Gelu. */
 ONNXD_NODISCARD onnxd_status *onnxd_fused_parse_conv(const onnxd_node *node,
                                                      onnxd_fused_activation *out_activation);
 

@@ -1,4 +1,4 @@
-/* Operators over images channels-last: the portable kernels, which providers' are measured by. */
+/* Operators of the domain onnxd: the portable kernels, which providers' are measured by. */
 #include <criterion/criterion.h>
 
 #include "tests/ops/op_text.h"
@@ -45,6 +45,29 @@ Test(channels_last, shapes)
         {OWN "GlobalMaxPool", 1, "", "float[2,3]",
          "error: input 0 has rank 2, needed is at least 3"},
         {OWN "MaxPool", 1, "kernel_shape=[2,2]", "float*", "float[?,?,?,?]"},
+    };
+    EXPECT_INFERRED(shapes);
+}
+
+Test(dense, values_and_shapes)
+{
+    static const op_text calls[] = {
+        {OWN "Dense", 1, "", "float[2,2]{1,2,3,4}; float[2,1]{1,10}; float[1]{100}",
+         "float[2,1]{121,143}"},
+        {OWN "Dense", 1, "activation='Relu'",
+         "float[2,2]{1,2,3,4}; float[2,1]{1,10}; -; float[2,1]{-30,1}", "float[2,1]{0,44}"},
+        {OWN "Dense", 1, "activation='Gelu'", "float[3]{1,0,0}; float[3,2]{100,-100,0,0,0,0}",
+         "float[2]{100,-0}"},
+        {OWN "Dense", 1, "", "float[0,2]{}; float[2,1]{1,10}; float[1]{1}", "float[0,1]{}"},
+        {OWN "Dense", 1, "activation='Elu'", "float[1]{1}; float[1,1]{1}",
+         "error: attribute 'activation'"},
+    };
+    EXPECT_EVALUATED(calls);
+    static const op_text shapes[] = {
+        {OWN "Dense", 1, "", "float[s0,?,4]; float[4,3]; float[3]", "float[s0,?,3]"},
+        {OWN "Dense", 1, "", "float[2,4]; float[4,3]; float[2]",
+         "error: dimension 0 of input 2 is 2, but 3 is needed"},
+        {OWN "Dense", 1, "", "float[2,4]; float[4,3]; -; float[3]", "error: input 3 has rank 1"},
     };
     EXPECT_INFERRED(shapes);
 }

@@ -13,6 +13,7 @@ extern const onnxd_pass *const onnxd_cpu_passes[];
 extern const onnxd_pass onnxd_cpu_pass_channels_last;
 extern const onnxd_pass onnxd_cpu_pass_shuffle_channels;
 extern const onnxd_pass onnxd_cpu_pass_fuse_convolution;
+extern const onnxd_pass onnxd_cpu_pass_fuse_dense;
 extern const onnxd_pass onnxd_cpu_pass_fuse_gelu;
 
 #endif

@@ -284,3 +284,55 @@ Test(fuse_gelu, leaves_alone)
         onnxd_graph_destroy(graph);
     }
 }
+
+/* ---- Dense ----------------------------------------------------------------------------------- */
+
+Test(fuse_dense, bias_addition_and_activation)
+{
+    onnxd_graph *graph = build_graph();
+    real_type(graph, "x", "5x2");
+    real_constant(graph, "w", "2x3", 0);
+    real_constant(graph, "b", "3", 1);
+    real_node(graph, "MatMul", "x,w", "m", NULL);
+    real_node(graph, "Add", "b,m", "d", NULL);
+    real_node(graph, "MatMul", "x,w", "n", NULL);
+    real_node(graph, "Add", "n,b", "e", NULL);
+    real_node(graph, "Add", "d,e", "s", NULL);
+    real_node(graph, "Relu", "s", "y", NULL);
+    build_signature(graph, "x", "y");
+    real_pass(graph, &onnxd_cpu_pass_fuse_dense, true);
+    expect_graph(graph, HEADER "input x: float[5,2]\n"
+                               "constant w: float[2,3] {0.0, 1.0, 2.0, 3.0, 4.0, 5.0}\n"
+                               "constant b: float[3] {1.0, 2.0, 3.0}\n"
+                               "node onnxd.Dense (x, w, b) -> (d: float[5,3])\n"
+                               "node onnxd.Dense (x, w, b, d) -> (y: float[5,3]) "
+                               "{activation=\"Relu\"}\n"
+                               "output y: float[5,3]\n");
+    onnxd_graph_destroy(graph);
+}
+
+/* Weights that a request brings, a bias of another shape, a product that somebody else reads. */
+Test(fuse_dense, leaves_alone)
+{
+    static const char *const dims[][2] = {{"2x3", "1"}, {"2x3", "1x3"}, {"1x2x3", "3"}};
+    for (size_t i = 0; i < sizeof(dims) / sizeof(dims[0]); i++) {
+        onnxd_graph *graph = build_graph();
+        real_type(graph, "x", "5x2");
+        real_constant(graph, "w", dims[i][0], 0);
+        real_constant(graph, "b", dims[i][1], 1);
+        real_node(graph, "MatMul", "x,w", "m", NULL);
+        real_node(graph, "Add", "m,b", "y", NULL);
+        build_signature(graph, "x", "y");
+        real_pass(graph, &onnxd_cpu_pass_fuse_dense, false);
+        onnxd_graph_destroy(graph);
+    }
+    onnxd_graph *graph = build_graph();
+    real_type(graph, "x", "5x2");
+    real_constant(graph, "w", "2x3", 0);
+    real_constant(graph, "b", "3", 1);
+    real_node(graph, "MatMul", "x,w", "m", NULL);
+    real_node(graph, "Add", "m,b", "y", NULL);
+    build_signature(graph, "x", "y,m");
+    real_pass(graph, &onnxd_cpu_pass_fuse_dense, false);
+    onnxd_graph_destroy(graph);
+}
