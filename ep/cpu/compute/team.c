@@ -4,6 +4,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
@@ -156,13 +157,26 @@ void onnxd_team_run(onnxd_team *team, size_t count, onnxd_team_task task, void *
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
+/* Signals are for the thread that asks for them, never for a worker. */
+static int start_thread(pthread_t *thread, worker_start *start)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int code = pthread_create(thread, NULL, work, start);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (code == 0)
+        pthread_setname_np(*thread, "onnxd-team");
+    return code;
+}
+
 static onnxd_status *start_worker(onnxd_team *team)
 {
     worker_start *start = onnxd_alloc(sizeof(*start));
     if (start == NULL)
         return onnxd_error_out_of_memory("a thread", sizeof(*start), UINT64_MAX);
     *start = (worker_start){team, team->started + 1};
-    const int code = pthread_create(&team->workers[team->started], NULL, work, start);
+    const int code = start_thread(&team->workers[team->started], start);
     if (code != 0) {
         onnxd_free(start);
         return onnxd_error(ONNXD_RESOURCE_EXHAUSTED, "thread %u of %u of the CPU provider: %s",
