@@ -216,7 +216,7 @@ static onnxd_status *make_lrn(const onnxd_cpu_case *c, onnxd_cpu_kernel *kernel)
                                   .size = (size_t)params->size,
                                   .alpha = params->alpha / (float)params->size,
                                   .bias = params->bias};
-    state->scratch = channels + MOST_SIZE + 2 * ONNXD_SIMD_MAX_LANES;
+    state->scratch = channels + MOST_SIZE + 2 * (size_t)ONNXD_SIMD_MAX_LANES;
     if (!onnxd_size_mul(state->scratch * sizeof(float), onnxd_team_threads(c->runtime->team),
                         &bytes))
         return onnxd_error(ONNXD_UNIMPLEMENTED, "too many channels");

@@ -25,7 +25,7 @@ static bool is_winograd_faster(const onnxd_convolution_shape *s)
     const double matrix = (double)w->channels * (double)s->maps;
     const double pixels = (double)onnxd_image_window_pixels(w);
     const double tiles =
-        (double)w->batch * (double)((w->out[1] + 3) / 4) * (double)((w->out[2] + 3) / 4);
+        (double)(w->batch * (size_t)((w->out[1] + 3) / 4) * (size_t)((w->out[2] + 3) / 4));
     const double direct = 9 * matrix * (pixels / MULTIPLICATIONS_PER_S + 4 / BYTES_PER_S);
     const double transformed = 36 * matrix * (tiles / MULTIPLICATIONS_PER_S + 4 / BYTES_PER_S);
     /* About what a multiplication costs for each element that is transformed. */

@@ -38,7 +38,7 @@ static void transform_weights(const float g[WINDOW], float u[EXTENT])
 static void transform_kernel(const float *g, float u[MATRICES])
 {
     float rows[WINDOW][EXTENT];
-    for (int y = 0; y < WINDOW; y++)
+    for (size_t y = 0; y < WINDOW; y++)
         transform_weights(g + y * WINDOW, rows[y]);
     for (int x = 0; x < EXTENT; x++) {
         const float column[WINDOW] = {rows[0][x], rows[1][x], rows[2][x]};

@@ -54,12 +54,12 @@ static bool is_worth_a_team(size_t rows, size_t depth, size_t columns)
 static void divide(const onnxd_dense *d, uint32_t threads, dense_run *run, size_t *out_blocks)
 {
     const size_t width = d->simd->tile_columns, panels = (d->columns + width - 1) / width;
-    const size_t blocks = (d->rows + ONNXD_BLOCK_ROWS - 1) / ONNXD_BLOCK_ROWS;
-    size_t parts = threads == 1 ? 1 : threads * PIECES_PER_THREAD / blocks;
-    if (parts > panels)
-        parts = panels;
-    if (parts < 1 || !is_worth_a_team(d->rows, d->depth, d->columns))
-        parts = 1;
+    /* There is a row. */
+    const size_t blocks = (d->rows - 1) / ONNXD_BLOCK_ROWS + 1;
+    size_t parts = 1;
+    if (threads > 1 && blocks > 0 && is_worth_a_team(d->rows, d->depth, d->columns))
+        parts = threads * PIECES_PER_THREAD / blocks;
+    parts = parts < 1 ? 1 : parts > panels ? panels : parts;
     run->part_columns = (panels + parts - 1) / parts * width;
     run->parts = (panels * width + run->part_columns - 1) / run->part_columns;
     *out_blocks = blocks;

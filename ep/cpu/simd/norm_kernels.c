@@ -14,7 +14,7 @@ INLINED float sum_of(vf v)
     float lanes[LANES], sum = 0;
     vf_store(lanes, v);
     UNROLLED
-    for (uint32_t i = 0; i < LANES; i++)
+    for (size_t i = 0; i < LANES; i++)
         sum += lanes[i];
     return sum;
 }
@@ -24,7 +24,7 @@ INLINED float greatest_of(vf v)
     float lanes[LANES], most = -INFINITY;
     vf_store(lanes, v);
     UNROLLED
-    for (uint32_t i = 0; i < LANES; i++)
+    for (size_t i = 0; i < LANES; i++)
         most = lanes[i] > most ? lanes[i] : most;
     return most;
 }

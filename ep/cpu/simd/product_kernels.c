@@ -14,35 +14,35 @@ typedef struct sums {
 
 /* ---- the depth ------------------------------------------------------------------------------- */
 
-INLINED void add_step(const float *const *a, size_t k, const float *b, const uint32_t rows, sums *s)
+INLINED void add_step(const float *const *a, size_t k, const float *b, const size_t rows, sums *s)
 {
     vf column[TILE_VECTORS];
     UNROLLED
-    for (uint32_t j = 0; j < TILE_VECTORS; j++)
+    for (size_t j = 0; j < TILE_VECTORS; j++)
         column[j] = vf_load(b + j * LANES);
     UNROLLED
-    for (uint32_t i = 0; i < rows; i++) {
+    for (size_t i = 0; i < rows; i++) {
         const vf element = vf_all(a[i][k]);
         UNROLLED
-        for (uint32_t j = 0; j < TILE_VECTORS; j++)
+        for (size_t j = 0; j < TILE_VECTORS; j++)
             s->of[i][j] += element * column[j];
     }
 }
 
-INLINED void add_sums(const sums *from, const uint32_t rows, sums *to)
+INLINED void add_sums(const sums *from, const size_t rows, sums *to)
 {
     UNROLLED
-    for (uint32_t i = 0; i < rows; i++) {
+    for (size_t i = 0; i < rows; i++) {
         UNROLLED
-        for (uint32_t j = 0; j < TILE_VECTORS; j++)
+        for (size_t j = 0; j < TILE_VECTORS; j++)
             to->of[i][j] += from->of[i][j];
     }
 }
 
 /* Additions to one sum wait for each other. Few rows have too few sums to fill that time, so the
  * depth is dealt out to `parts` sums of each. */
-INLINED void multiply(const onnxd_simd_tile *tile, size_t first, const uint32_t rows,
-                      const uint32_t parts, sums *s)
+INLINED void multiply(const onnxd_simd_tile *tile, size_t first, const size_t rows,
+                      const size_t parts, sums *s)
 {
     sums part[3];
     const float *b = tile->b;
@@ -51,32 +51,32 @@ INLINED void multiply(const onnxd_simd_tile *tile, size_t first, const uint32_t 
         const float *a[TILE_ROWS];
         size_t k = 0;
         UNROLLED
-        for (uint32_t i = 0; i < rows; i++)
+        for (size_t i = 0; i < rows; i++)
             a[i] = tile->a[t * tile->a_stride + first + i];
         for (; k + parts <= tile->depth; k += parts) {
             UNROLLED
-            for (uint32_t p = 0; p < parts; p++, b += TILE_COLUMNS)
+            for (size_t p = 0; p < parts; p++, b += TILE_COLUMNS)
                 add_step(a, k + p, b, rows, p == 0 ? s : &part[p - 1]);
         }
         for (; parts > 1 && k < tile->depth; k++, b += TILE_COLUMNS)
             add_step(a, k, b, rows, s);
     }
     UNROLLED
-    for (uint32_t p = 1; p < parts; p++)
+    for (size_t p = 1; p < parts; p++)
         add_sums(&part[p - 1], rows, s);
 }
 
 /* ---- before and after ------------------------------------------------------------------------ */
 
 /* The part of a row that vector `j` covers, zeros beyond `columns`. */
-INLINED vf load_part(const float *row, uint32_t j, uint32_t columns)
+INLINED vf load_part(const float *row, size_t j, size_t columns)
 {
     if (ONNXD_LIKELY(columns >= (j + 1) * LANES))
         return vf_load(row + j * LANES);
     return columns <= j * LANES ? vf_all(0) : vf_load_part(row + j * LANES, columns - j * LANES);
 }
 
-INLINED void store_part(float *row, uint32_t j, uint32_t columns, vf v)
+INLINED void store_part(float *row, size_t j, size_t columns, vf v)
 {
     if (ONNXD_LIKELY(columns >= (j + 1) * LANES))
         vf_store(row + j * LANES, v);
@@ -84,25 +84,25 @@ INLINED void store_part(float *row, uint32_t j, uint32_t columns, vf v)
         vf_store_part(row + j * LANES, v, columns - j * LANES);
 }
 
-INLINED void begin(const onnxd_simd_tile *tile, const float *c, const uint32_t rows, sums *s)
+INLINED void begin(const onnxd_simd_tile *tile, const float *c, const size_t rows, sums *s)
 {
     UNROLLED
-    for (uint32_t i = 0; i < rows; i++) {
+    for (size_t i = 0; i < rows; i++) {
         UNROLLED
-        for (uint32_t j = 0; j < TILE_VECTORS; j++)
+        for (size_t j = 0; j < TILE_VECTORS; j++)
             s->of[i][j] = tile->is_continued ? load_part(c + i * tile->c_stride, j, tile->columns)
                                              : vf_all(0);
     }
 }
 
-INLINED void add_to_rows(const onnxd_simd_post *post, const float *residual, uint32_t columns,
-                         const uint32_t rows, sums *s)
+INLINED void add_to_rows(const onnxd_simd_post *post, const float *residual, size_t columns,
+                         const size_t rows, sums *s)
 {
     UNROLLED
-    for (uint32_t j = 0; j < TILE_VECTORS; j++) {
+    for (size_t j = 0; j < TILE_VECTORS; j++) {
         const vf bias = post->bias == NULL ? vf_all(0) : vf_load(post->bias + j * LANES);
         UNROLLED
-        for (uint32_t i = 0; i < rows; i++) {
+        for (size_t i = 0; i < rows; i++) {
             s->of[i][j] += bias;
             if (residual != NULL)
                 s->of[i][j] += load_part(residual + i * post->residual_stride, j, columns);
@@ -111,36 +111,35 @@ INLINED void add_to_rows(const onnxd_simd_post *post, const float *residual, uin
 }
 
 /* The usual activation is worth a loop of its own. */
-INLINED void activate_rows(const onnxd_simd_activation *activation, const uint32_t rows, sums *s)
+INLINED void activate_rows(const onnxd_simd_activation *activation, const size_t rows, sums *s)
 {
     if (activation->function == ONNXD_SIMD_IDENTITY)
         return;
     if (activation->function == ONNXD_SIMD_RELU) {
         UNROLLED
-        for (uint32_t i = 0; i < rows; i++) {
+        for (size_t i = 0; i < rows; i++) {
             UNROLLED
-            for (uint32_t j = 0; j < TILE_VECTORS; j++)
+            for (size_t j = 0; j < TILE_VECTORS; j++)
                 s->of[i][j] = vf_max(vf_all(0), s->of[i][j]);
         }
         return;
     }
-    for (uint32_t i = 0; i < rows; i++)
-        for (uint32_t j = 0; j < TILE_VECTORS; j++)
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < TILE_VECTORS; j++)
             s->of[i][j] = vf_activate(activation, s->of[i][j]);
 }
 
-INLINED void finish(const onnxd_simd_tile *tile, float *c, const uint32_t rows, const sums *s)
+INLINED void finish(const onnxd_simd_tile *tile, float *c, const size_t rows, const sums *s)
 {
     UNROLLED
-    for (uint32_t i = 0; i < rows; i++) {
+    for (size_t i = 0; i < rows; i++) {
         UNROLLED
-        for (uint32_t j = 0; j < TILE_VECTORS; j++)
+        for (size_t j = 0; j < TILE_VECTORS; j++)
             store_part(c + i * tile->c_stride, j, tile->columns, s->of[i][j]);
     }
 }
 
-INLINED void run(const onnxd_simd_tile *tile, size_t first, const uint32_t rows,
-                 const uint32_t parts)
+INLINED void run(const onnxd_simd_tile *tile, size_t first, const size_t rows, const size_t parts)
 {
     const onnxd_simd_post *post = tile->post;
     float *c = tile->c + first * tile->c_stride;

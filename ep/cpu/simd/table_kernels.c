@@ -2,9 +2,9 @@
 #include "ep/cpu/simd/levels.h"
 #include "ep/cpu/simd/vector.h"
 
-#if LANES == 16
+#if LEVEL_LANES == 16
 #define LEVEL ONNXD_SIMD_AVX512
-#elif LANES == 8
+#elif LEVEL_LANES == 8
 #define LEVEL ONNXD_SIMD_AVX2
 #else
 #define LEVEL ONNXD_SIMD_PORTABLE

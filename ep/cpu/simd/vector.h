@@ -14,19 +14,20 @@
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
-#define LANES 16
+#define LEVEL_LANES 16
 #define TILE_ROWS 12
 #define LEVEL_NAME(name) name##_avx512
 #elif defined(__AVX2__)
 #include <immintrin.h>
-#define LANES 8
+#define LEVEL_LANES 8
 #define TILE_ROWS 6
 #define LEVEL_NAME(name) name##_avx2
 #else
-#define LANES 4
+#define LEVEL_LANES 4
 #define TILE_ROWS 4
 #define LEVEL_NAME(name) name##_portable
 #endif
+#define LANES ((size_t)LEVEL_LANES)
 /* Vectors across a tile of the product: with TILE_ROWS they fill the registers. */
 #define TILE_VECTORS 2
 #define TILE_COLUMNS (TILE_VECTORS * LANES)
@@ -129,7 +130,7 @@ static inline vf vf_sqrt(vf x)
 #elif defined(__AVX2__)
     return (vf)_mm256_sqrt_ps((__m256)x);
 #else
-    for (int i = 0; i < LANES; i++)
+    for (size_t i = 0; i < LANES; i++)
         x[i] = sqrtf(x[i]);
     return x;
 #endif

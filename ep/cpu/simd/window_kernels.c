@@ -24,28 +24,28 @@ typedef struct group {
         for (; at + LANES <= (channels); at += LANES)                                              \
             BODY(1, LANES, at);                                                                    \
         if (at < (channels))                                                                       \
-            BODY(1, (uint32_t)((channels)-at), at);                                                \
+            BODY(1, (channels)-at, at);                                                            \
     } while (0)
 
 /* ---- pools ----------------------------------------------------------------------------------- */
 
 /* NaN is never the largest. */
-INLINED void maximum_of(const onnxd_simd_window *w, const uint32_t vectors, const uint32_t lanes,
+INLINED void maximum_of(const onnxd_simd_window *w, const size_t vectors, const size_t lanes,
                         size_t channel)
 {
     group most;
     UNROLLED
-    for (uint32_t j = 0; j < vectors; j++)
+    for (size_t j = 0; j < vectors; j++)
         most.of[j] =
             w->is_continued ? vf_load_some(w->out + channel + j * LANES, lanes) : vf_all(-INFINITY);
     for (size_t p = 0; p < w->count; p++) {
         UNROLLED
-        for (uint32_t j = 0; j < vectors; j++)
+        for (size_t j = 0; j < vectors; j++)
             most.of[j] =
                 vf_max(vf_load_some(w->pixels[p] + channel + j * LANES, lanes), most.of[j]);
     }
     UNROLLED
-    for (uint32_t j = 0; j < vectors; j++)
+    for (size_t j = 0; j < vectors; j++)
         vf_store_some(w->out + channel + j * LANES, most.of[j], lanes);
 }
 
@@ -56,20 +56,20 @@ void LEVEL_NAME(onnxd_simd_maximum)(const onnxd_simd_window *window, size_t chan
 #undef BODY
 }
 
-INLINED void sum_of(const onnxd_simd_window *w, const uint32_t vectors, const uint32_t lanes,
+INLINED void sum_of(const onnxd_simd_window *w, const size_t vectors, const size_t lanes,
                     size_t channel, float scale)
 {
     group sum;
     UNROLLED
-    for (uint32_t j = 0; j < vectors; j++)
+    for (size_t j = 0; j < vectors; j++)
         sum.of[j] = w->is_continued ? vf_load_some(w->out + channel + j * LANES, lanes) : vf_all(0);
     for (size_t p = 0; p < w->count; p++) {
         UNROLLED
-        for (uint32_t j = 0; j < vectors; j++)
+        for (size_t j = 0; j < vectors; j++)
             sum.of[j] += vf_load_some(w->pixels[p] + channel + j * LANES, lanes);
     }
     UNROLLED
-    for (uint32_t j = 0; j < vectors; j++)
+    for (size_t j = 0; j < vectors; j++)
         vf_store_some(w->out + channel + j * LANES, sum.of[j] * scale, lanes);
 }
 
@@ -83,21 +83,21 @@ void LEVEL_NAME(onnxd_simd_sum)(const onnxd_simd_window *window, size_t channels
 /* ---- convolution, channel by channel --------------------------------------------------------- */
 
 INLINED void depthwise_of(const onnxd_simd_window *w, const float *weights, size_t channels,
-                          const onnxd_simd_post *post, const uint32_t vectors, const uint32_t lanes,
+                          const onnxd_simd_post *post, const size_t vectors, const size_t lanes,
                           size_t channel)
 {
     group sum;
     UNROLLED
-    for (uint32_t j = 0; j < vectors; j++)
+    for (size_t j = 0; j < vectors; j++)
         sum.of[j] = w->is_continued ? vf_load_some(w->out + channel + j * LANES, lanes) : vf_all(0);
     for (size_t p = 0; p < w->count; p++) {
         UNROLLED
-        for (uint32_t j = 0; j < vectors; j++)
+        for (size_t j = 0; j < vectors; j++)
             sum.of[j] += vf_load_some(w->pixels[p] + channel + j * LANES, lanes) *
                          vf_load_some(weights + p * channels + channel + j * LANES, lanes);
     }
     UNROLLED
-    for (uint32_t j = 0; j < vectors; j++) {
+    for (size_t j = 0; j < vectors; j++) {
         const size_t at = channel + j * LANES;
         vf v = sum.of[j];
         if (post != NULL && post->bias != NULL)

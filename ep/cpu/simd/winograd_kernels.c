@@ -31,25 +31,25 @@ INLINED void transform_out(const vf m[IN], vf y[OUT])
     y[3] = b + 8.0f * e + m[5];
 }
 
-INLINED void tile_in(const float *const *pixels, size_t at, const uint32_t lanes, float *out,
+INLINED void tile_in(const float *const *pixels, size_t at, const size_t lanes, float *out,
                      size_t matrix)
 {
     vf rows[IN][IN];
-    for (uint32_t y = 0; y < IN; y++) {
+    for (size_t y = 0; y < IN; y++) {
         vf d[IN];
         UNROLLED
-        for (uint32_t x = 0; x < IN; x++)
+        for (size_t x = 0; x < IN; x++)
             d[x] = vf_load_some(pixels[y * IN + x] + at, lanes);
         transform_in(d, rows[y]);
     }
-    for (uint32_t x = 0; x < IN; x++) {
+    for (size_t x = 0; x < IN; x++) {
         vf d[IN], t[IN];
         UNROLLED
-        for (uint32_t y = 0; y < IN; y++)
+        for (size_t y = 0; y < IN; y++)
             d[y] = rows[y][x];
         transform_in(d, t);
         UNROLLED
-        for (uint32_t y = 0; y < IN; y++)
+        for (size_t y = 0; y < IN; y++)
             vf_store_some(out + (y * IN + x) * matrix + at, t[y], lanes);
     }
 }
@@ -61,27 +61,27 @@ void LEVEL_NAME(onnxd_simd_winograd_in)(const float *const *pixels, size_t chann
     for (; at + LANES <= channels; at += LANES)
         tile_in(pixels, at, LANES, out, matrix);
     if (at < channels)
-        tile_in(pixels, at, (uint32_t)(channels - at), out, matrix);
+        tile_in(pixels, at, channels - at, out, matrix);
 }
 
-INLINED void tile_out(const onnxd_simd_winograd_out *o, size_t at, const uint32_t lanes)
+INLINED void tile_out(const onnxd_simd_winograd_out *o, size_t at, const size_t lanes)
 {
     vf columns[IN][OUT];
     const vf bias = o->post.bias == NULL ? vf_all(0) : vf_load_some(o->post.bias + at, lanes);
-    for (uint32_t x = 0; x < IN; x++) {
+    for (size_t x = 0; x < IN; x++) {
         vf m[IN];
         UNROLLED
-        for (uint32_t y = 0; y < IN; y++)
+        for (size_t y = 0; y < IN; y++)
             m[y] = vf_load_some(o->in + (y * IN + x) * o->matrix + at, lanes);
         transform_out(m, columns[x]);
     }
-    for (uint32_t y = 0; y < o->rows; y++) {
+    for (size_t y = 0; y < o->rows; y++) {
         vf m[IN], result[OUT];
         UNROLLED
-        for (uint32_t x = 0; x < IN; x++)
+        for (size_t x = 0; x < IN; x++)
             m[x] = columns[x][y];
         transform_out(m, result);
-        for (uint32_t x = 0; x < o->columns; x++) {
+        for (size_t x = 0; x < o->columns; x++) {
             const size_t to = y * o->row_stride + x * o->pixel_stride + at;
             vf v = result[x] + bias;
             if (o->post.residual != NULL)
@@ -99,5 +99,5 @@ void LEVEL_NAME(onnxd_simd_winograd_out)(const onnxd_simd_winograd_out *tile, si
     for (; at + LANES <= maps; at += LANES)
         tile_out(tile, at, LANES);
     if (at < maps)
-        tile_out(tile, at, (uint32_t)(maps - at));
+        tile_out(tile, at, maps - at);
 }
