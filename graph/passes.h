@@ -19,6 +19,9 @@ typedef struct onnxd_pass {
     const char *name;
     const char *summary; /* one line for --help and docs */
     onnxd_status *(*run)(onnxd_graph *graph, const onnxd_pass_env *env, uint32_t *out_changes);
+    /* Of a provider's pass: it makes nodes that other providers need not know, and is left out
+     * where a model may use an instance of another one. */
+    bool is_private;
 } onnxd_pass;
 
 /* All passes in the order in which they run; NULL-terminated. */

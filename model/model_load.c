@@ -90,12 +90,22 @@ static onnxd_status *check_disabled(const onnxd_model *model, const onnxd_pass_e
     return status;
 }
 
+/* Whether all instances that the model may use are of the provider of instance `i`. */
+static bool is_alone(const onnxd_model *model, size_t i)
+{
+    for (size_t k = 0; k < model->ep_count; k++)
+        if (strcmp(onnxd_ep_name(model->eps[k]), onnxd_ep_name(model->eps[i])) != 0)
+            return false;
+    return true;
+}
+
 static onnxd_status *run_custom_passes(onnxd_model *model, const onnxd_pass_env *env)
 {
     for (size_t i = 0; i < model->ep_count; i++) {
         const onnxd_pass *const *passes = onnxd_ep_custom_passes(model->eps[i]);
         for (; passes != NULL && *passes != NULL; passes++) {
-            if (onnxd_pass_is_disabled(env, (*passes)->name))
+            if (onnxd_pass_is_disabled(env, (*passes)->name) ||
+                ((*passes)->is_private && !is_alone(model, i)))
                 continue;
             onnxd_status *status = run_custom_pass(model->graph, *passes, env);
             if (status != NULL)

@@ -59,9 +59,12 @@ static void divide(const onnxd_dense *d, uint32_t threads, dense_run *run, size_
     size_t parts = 1;
     if (threads > 1 && blocks > 0 && is_worth_a_team(d->rows, d->depth, d->columns))
         parts = threads * PIECES_PER_THREAD / blocks;
-    parts = parts < 1 ? 1 : parts > panels ? panels : parts;
-    run->part_columns = (panels + parts - 1) / parts * width;
-    run->parts = (panels * width + run->part_columns - 1) / run->part_columns;
+    parts = parts > panels ? panels : parts;
+    parts = parts < 1 ? 1 : parts;
+    size_t part_panels = (panels + parts - 1) / parts;
+    part_panels = part_panels < 1 ? 1 : part_panels;
+    run->part_columns = part_panels * width;
+    run->parts = (panels + part_panels - 1) / part_panels;
     *out_blocks = blocks;
 }
 

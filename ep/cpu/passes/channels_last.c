@@ -408,4 +408,5 @@ const onnxd_pass onnxd_cpu_pass_channels_last = {
     .name = "channels_last",
     .summary = "keep images channels-last between convolutions",
     .run = run,
+    .is_private = true,
 };

@@ -35,4 +35,5 @@ const onnxd_pass onnxd_cpu_pass_fuse_convolution = {
     .name = "fuse_convolution",
     .summary = "make additions and activations part of the convolution before them",
     .run = run,
+    .is_private = true,
 };

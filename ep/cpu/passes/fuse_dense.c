@@ -82,4 +82,5 @@ const onnxd_pass onnxd_cpu_pass_fuse_dense = {
     .name = "fuse_dense",
     .summary = "make one operator of a product, its bias, an addition and an activation",
     .run = run,
+    .is_private = true,
 };

@@ -142,4 +142,5 @@ const onnxd_pass onnxd_cpu_pass_fuse_gelu = {
     .name = "fuse_gelu",
     .summary = "make one Gelu of the nodes that exporters write for it",
     .run = run,
+    .is_private = true,
 };

@@ -147,4 +147,5 @@ const onnxd_pass onnxd_cpu_pass_shuffle_channels = {
     .name = "shuffle_channels",
     .summary = "shuffle channels without leaving the order channels-last",
     .run = run,
+    .is_private = true,
 };
