@@ -2,18 +2,18 @@
 """onnxd, onnxruntime and openvino on the same models, inputs and thread counts, taking turns in one
 run, and the ratios of their medians.
 
-    bench/compare.py [--match TEXT] [--threads 1,2] [--batch 1,8] [--peers ...] [--rounds N]
+    bench/compare.py [--all] [--match TEXT] [--threads 1,2] [--batch 1,8] [--peers ...] [--rounds N]
 
 Every engine is a process of its own that stays loaded; in each round each runs for about the same
 time. Outputs are compared with onnxruntime's where that is among the peers. Writes
-bench/results/<name>.json with --save NAME. Exits non-zero when an output differs.
+bench/results/<name>.json and .md with --save NAME. Exits non-zero when an output differs, and with
+--all, which holds the rows to bounds.py, when a bound is missed.
 """
 
 import argparse
 import dataclasses
 import importlib.util
 import json
-import math
 import os
 import pathlib
 import platform
@@ -25,6 +25,7 @@ import tempfile
 import numpy as np
 import onnx
 
+import bounds
 import cases
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -108,7 +109,10 @@ class Row:
     def ratio(self, peer):
         if "onnxd" not in self.engines or peer not in self.engines:
             return None
-        return self.engines["onnxd"]["median_ms"] / self.engines[peer]["median_ms"]
+        return self.part(peer, "median_ms")
+
+    def part(self, peer, measured):
+        return self.engines["onnxd"][measured] / self.engines[peer][measured]
 
 
 def measure(case, threads, batch, peers, rounds):
@@ -130,11 +134,6 @@ def measure(case, threads, batch, peers, rounds):
             if "onnxruntime" in peers else None
         return Row(case.name, threads, batch, {n: e.result() for n, e in engines.items()},
                    difference)
-
-
-def geometric_mean(values):
-    values = [v for v in values if v is not None]
-    return math.exp(sum(map(math.log, values)) / len(values)) if values else None
 
 
 def machine():
@@ -159,13 +158,22 @@ def table(rows, peers):
         cells = [row.model, str(row.threads), str(row.batch), f"{own['median_ms']:.3f}"]
         for peer in peers:
             cells += [text_of(row.engines[peer]["median_ms"], "{:.3f}"), text_of(row.ratio(peer))]
-        first = row.engines[peers[0]]
-        cells += [text_of(own["load_ms"] / first["load_ms"]),
-                  text_of(own["peak_rss_kib"] / first["peak_rss_kib"])]
+        cells += [text_of(row.part(peers[0], "load_ms")),
+                  text_of(row.part(peers[0], "peak_rss_kib"))]
         yield "| " + " | ".join(cells) + " |"
     for peer in peers:
         yield ""
-        yield f"Geometric mean against {peer}: {text_of(geometric_mean([r.ratio(peer) for r in rows]))}"
+        yield f"Geometric mean against {peer}: " \
+            f"{text_of(bounds.geometric_mean([r.ratio(peer) for r in rows]))}"
+
+
+def save(name, rows, text):
+    RESULTS.mkdir(exist_ok=True)
+    facts = machine()
+    record = {"machine": facts, "rows": [dataclasses.asdict(r) for r in rows]}
+    (RESULTS / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
+    (RESULTS / f"{name}.md").write_text(
+        f"{facts['processor']}, {facts['cpus']} CPUs, {' '.join(facts['isa'])}\n\n{text}\n")
 
 
 def check(parser, peers):
@@ -182,14 +190,18 @@ def check(parser, peers):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--all", action="store_true",
+                        help="every model, held to the bounds of bounds.py")
     parser.add_argument("--match", default="",
                         help="models whose names contain the text; every model without it")
     parser.add_argument("--threads", default="1,2", help="counts of compute threads")
     parser.add_argument("--batch", default="1,8", help="extents of the first dimension")
     parser.add_argument("--peers", default=",".join(PEERS), help="the engines to compare with")
     parser.add_argument("--rounds", type=int, default=9, help="turns of every engine")
-    parser.add_argument("--save", default="", help="name of the file in bench/results")
+    parser.add_argument("--save", default="", help="name of the files in bench/results")
     arguments = parser.parse_args()
+    if arguments.all:
+        arguments.match = ""
     peers = arguments.peers.split(",")
     check(parser, peers)
     rows = []
@@ -205,12 +217,12 @@ def main():
                       flush=True)
     if not rows:
         parser.error(f"no model's name contains '{arguments.match}'")
-    print("\n".join(table(rows, peers)))
+    missed = bounds.missed(rows, peers)
+    text = "\n".join([*table(rows, peers), "", *(f"Missed: {line}" for line in missed)])
+    print(text)
     if arguments.save:
-        RESULTS.mkdir(exist_ok=True)
-        record = {"machine": machine(), "rows": [dataclasses.asdict(r) for r in rows]}
-        (RESULTS / f"{arguments.save}.json").write_text(json.dumps(record, indent=1) + "\n")
-    return 1 if any(r.difference for r in rows) else 0
+        save(arguments.save, rows, text)
+    return 1 if any(r.difference for r in rows) or (arguments.all and missed) else 0
 
 
 if __name__ == "__main__":
