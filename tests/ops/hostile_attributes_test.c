@@ -35,7 +35,7 @@ static void close_payloads(void)
     onnxd_graph_destroy(empty_graph);
 }
 
-TestSuite(hostile_attributes, .init = open_payloads, .fini = close_payloads, .timeout = 280);
+TestSuite(hostile_attributes, .init = open_payloads, .fini = close_payloads);
 
 /* The attribute of that name, added when the call has none. */
 static onnxd_attribute *attribute_of(op_call *call, const char *name)

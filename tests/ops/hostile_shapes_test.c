@@ -85,7 +85,7 @@ static void each_rank(const op_text *text, const onnxd_op_def *def)
                 }
 }
 
-Test(hostile_shapes, every_input_of_every_operator_takes_every_rank, .timeout = 280)
+Test(hostile_shapes, every_input_of_every_operator_takes_every_rank)
 {
     hostile_for_each(each_rank);
     cr_expect(result_count > 1000 && refusal_count > 1000, "%u results, %u refusals", result_count,
@@ -112,7 +112,7 @@ static void each_pair_of_ranks(const op_text *text, const onnxd_op_def *def)
             }
 }
 
-Test(hostile_shapes, ranks_of_input_weights_and_bias_disagree_in_every_way, .timeout = 280)
+Test(hostile_shapes, ranks_of_input_weights_and_bias_disagree_in_every_way)
 {
     hostile_for_each(each_pair_of_ranks);
     cr_expect(result_count > 1000 && refusal_count > 1000, "%u results, %u refusals", result_count,
@@ -156,7 +156,7 @@ static void each_neighbour(const op_text *text, const onnxd_op_def *def)
     each_extent(text, def, true, neighbour, 5);
 }
 
-Test(hostile_shapes, every_extent_is_zero_one_off_and_doubled, .timeout = 280)
+Test(hostile_shapes, every_extent_is_zero_one_off_and_doubled)
 {
     hostile_for_each(each_neighbour);
     cr_expect(result_count > 1000 && refusal_count > 1000, "%u results, %u refusals", result_count,
@@ -185,7 +185,7 @@ static void each_huge(const op_text *text, const onnxd_op_def *def)
 }
 
 /* Types only: no memory is asked for, and no product or sum of extents may wrap. */
-Test(hostile_shapes, every_extent_is_huge_or_unknown, .timeout = 280)
+Test(hostile_shapes, every_extent_is_huge_or_unknown)
 {
     hostile_for_each(each_huge);
     cr_expect(result_count > 1000 && refusal_count > 1000, "%u results, %u refusals", result_count,
@@ -214,7 +214,7 @@ static void each_zero_beside_huge(const op_text *text, const onnxd_op_def *def)
             }
 }
 
-Test(hostile_shapes, an_extent_of_zero_hides_no_huge_one, .timeout = 280)
+Test(hostile_shapes, an_extent_of_zero_hides_no_huge_one)
 {
     hostile_for_each(each_zero_beside_huge);
     cr_expect(result_count > 100 && refusal_count > 100, "%u results, %u refusals", result_count,
