@@ -107,11 +107,12 @@ class Row:
     difference: str | None
 
     def ratio(self, peer):
-        if "onnxd" not in self.engines or peer not in self.engines:
-            return None
         return self.part(peer, "median_ms")
 
     def part(self, peer, measured):
+        """None where one of the two could not run the model."""
+        if "onnxd" not in self.engines or peer not in self.engines:
+            return None
         return self.engines["onnxd"][measured] / self.engines[peer][measured]
 
 
@@ -122,8 +123,11 @@ def measure(case, threads, batch, peers, rounds):
         engines = {}
         try:
             for engine in (*peers, "onnxd"):
-                engines[engine] = Engine(command_of(engine, case.path, folder, threads,
-                                                    engine == "onnxruntime"))
+                try:
+                    engines[engine] = Engine(command_of(engine, case.path, folder, threads,
+                                                        engine == "onnxruntime"))
+                except RuntimeError as error:
+                    print(f"{case.name}: {engine} cannot run it: {error}", flush=True)
             for _ in range(rounds):
                 for engine in engines.values():
                     engine.turn()
@@ -131,7 +135,7 @@ def measure(case, threads, batch, peers, rounds):
             for engine in engines.values():
                 engine.close()
         difference = outputs_agree(case.path, folder, case.rtol, case.atol) \
-            if "onnxruntime" in peers else None
+            if "onnxruntime" in engines else None
         return Row(case.name, threads, batch, {n: e.result() for n, e in engines.items()},
                    difference)
 
@@ -157,7 +161,8 @@ def table(rows, peers):
         own = row.engines["onnxd"]
         cells = [row.model, str(row.threads), str(row.batch), f"{own['median_ms']:.3f}"]
         for peer in peers:
-            cells += [text_of(row.engines[peer]["median_ms"], "{:.3f}"), text_of(row.ratio(peer))]
+            time = row.engines[peer]["median_ms"] if peer in row.engines else None
+            cells += [text_of(time, "{:.3f}"), text_of(row.ratio(peer))]
         cells += [text_of(row.part(peers[0], "load_ms")),
                   text_of(row.part(peers[0], "peak_rss_kib"))]
         yield "| " + " | ".join(cells) + " |"
