@@ -28,6 +28,15 @@ static row_work divide(size_t rows, size_t length)
     return (row_work){rows, length, piece_rows < 1 ? 1 : piece_rows};
 }
 
+/* The rows along the last dimension. */
+static row_work rows_along_last(const onnxd_shape *shape)
+{
+    size_t rows = 1;
+    for (int32_t i = 0; i + 1 < shape->rank; i++)
+        rows *= (size_t)shape->dims[i];
+    return divide(rows, (size_t)shape->dims[shape->rank - 1]);
+}
+
 /* False for a piece without rows. */
 static bool rows_of(const row_work *work, size_t index, size_t *out_first, size_t *out_last)
 {
@@ -37,10 +46,10 @@ static bool rows_of(const row_work *work, size_t index, size_t *out_first, size_
     return *out_first < *out_last;
 }
 
-static void run_rows(onnxd_cpu_kernel *kernel, const onnxd_kernel_args *args, const row_work *work,
-                     onnxd_team_task task)
+static void run_rows(const onnxd_cpu_kernel *kernel, const onnxd_kernel_args *args,
+                     const void *state, const row_work *work, onnxd_team_task task)
 {
-    row_run run = {kernel->runtime->simd, kernel->state, onnxd_simd_input(args, 0),
+    row_run run = {kernel->runtime->simd, state, onnxd_simd_input(args, 0),
                    onnxd_simd_output(args, 0), args->workspace};
     if (work->rows > 0 && work->length > 0)
         onnxd_team_run(kernel->runtime->team,
@@ -84,7 +93,7 @@ static void softmax_piece(void *context, size_t index, uint32_t worker)
 
 static onnxd_status *enqueue_softmax(onnxd_cpu_kernel *kernel, const onnxd_kernel_args *args)
 {
-    run_rows(kernel, args, kernel->state, softmax_piece);
+    run_rows(kernel, args, kernel->state, kernel->state, softmax_piece);
     return NULL;
 }
 
@@ -130,15 +139,12 @@ static bool takes_norm(const onnxd_cpu_case *c)
 static onnxd_status *make_norm(const onnxd_cpu_case *c, onnxd_cpu_kernel *kernel)
 {
     const onnxd_shape *x = &c->query->inputs[X].shape;
-    size_t rows = 1, length = (size_t)x->dims[x->rank - 1];
     norm_state *state = onnxd_arena_alloc_zero(&kernel->arena, 1, sizeof(*state));
     if (state == NULL)
         return onnxd_error_out_of_memory("a normalisation", sizeof(*state), UINT64_MAX);
-    for (int32_t i = 0; i + 1 < x->rank; i++)
-        rows *= (size_t)x->dims[i];
-    state->work = divide(rows, length);
+    state->work = rows_along_last(x);
     state->norm =
-        (onnxd_simd_layer_norm){.length = length,
+        (onnxd_simd_layer_norm){.length = state->work.length,
                                 .epsilon = 1e-5f,
                                 .is_centered = strcmp(c->def->op_type, "LayerNormalization") == 0};
     ONNXD_TRY(onnxd_attribute_float(c->node, "epsilon", &state->norm.epsilon));
@@ -165,12 +171,7 @@ static onnxd_status *enqueue_norm(onnxd_cpu_kernel *kernel, const onnxd_kernel_a
     norm_state with_weights = *(const norm_state *)kernel->state;
     with_weights.norm.scale = onnxd_simd_input(args, SCALE);
     with_weights.norm.bias = onnxd_simd_input(args, BIAS);
-    row_run run = {kernel->runtime->simd, &with_weights, onnxd_simd_input(args, X),
-                   onnxd_simd_output(args, 0), NULL};
-    const row_work *work = &with_weights.work;
-    if (work->rows > 0 && work->length > 0)
-        onnxd_team_run(kernel->runtime->team,
-                       (work->rows + work->piece_rows - 1) / work->piece_rows, norm_piece, &run);
+    run_rows(kernel, args, &with_weights, &with_weights.work, norm_piece);
     return NULL;
 }
 
@@ -204,14 +205,12 @@ static onnxd_status *make_lrn(const onnxd_cpu_case *c, onnxd_cpu_kernel *kernel)
 {
     const onnxd_lrn_params *params = c->node->params;
     const onnxd_shape *x = &c->query->inputs[0].shape;
-    size_t rows = 1, bytes;
+    size_t bytes;
     lrn_state *state = onnxd_arena_alloc_zero(&kernel->arena, 1, sizeof(*state));
     if (state == NULL)
         return onnxd_error_out_of_memory("a normalisation", sizeof(*state), UINT64_MAX);
-    for (int32_t i = 0; i + 1 < x->rank; i++)
-        rows *= (size_t)x->dims[i];
-    const size_t channels = (size_t)x->dims[x->rank - 1];
-    state->work = divide(rows, channels);
+    state->work = rows_along_last(x);
+    const size_t channels = state->work.length;
     state->lrn = (onnxd_simd_lrn){.channels = channels,
                                   .size = (size_t)params->size,
                                   .alpha = params->alpha / (float)params->size,
@@ -245,7 +244,7 @@ static void lrn_piece(void *context, size_t index, uint32_t worker)
 static onnxd_status *enqueue_lrn(onnxd_cpu_kernel *kernel, const onnxd_kernel_args *args)
 {
     const lrn_state *state = kernel->state;
-    run_rows(kernel, args, &state->work, lrn_piece);
+    run_rows(kernel, args, state, &state->work, lrn_piece);
     return NULL;
 }
 
