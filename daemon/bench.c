@@ -6,8 +6,13 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/number.h"
+#include "daemon/bench_profile.h"
 #include "daemon/command.h"
 #include "daemon/model_io.h"
+
+/* Enough for the least time of a step. */
+#define MOST_PROFILED_RUNS 50
+#define MOST_TEXT_BYTES ((size_t)64 << 20)
 
 typedef struct bench_result {
     int64_t *latencies_ns; /* [iterations], ascending after the measurement */
@@ -104,7 +109,9 @@ static int64_t peak_rss_kib(void)
     return kib;
 }
 
+/* `profile`: NULL for none. */
 static void write_json(const onnxd_config *config, const char *model, const bench_result *result,
+                       const onnxd_graph *graph, const onnxd_bench_profile *profile,
                        onnxd_strbuf *out)
 {
     onnxd_strbuf_puts(out, "{\"model\": ");
@@ -115,13 +122,18 @@ static void write_json(const onnxd_config *config, const char *model, const benc
         "\"latency_ms\": {\"median\": %.6f, \"p90\": %.6f, \"p99\": %.6f, \"min\": %.6f, "
         "\"mean\": %.6f}, \"cpu_ms_per_run\": %.6f, \"load_ms\": %.3f, "
         "\"peak_rss_kib\": %" PRId64 ", \"throughput_per_s\": %.3f, "
-        "\"allocations_per_run\": %.3f}\n",
+        "\"allocations_per_run\": %.3f",
         onnxd_wire_cpu_threads(config, config->bench_threads), config->bench_batch,
         config->bench_warmup, result->iterations, percentile_ms(result, 50),
         percentile_ms(result, 90), percentile_ms(result, 99), percentile_ms(result, 0),
         mean_ms(result), (double)result->cpu_ns / 1e6 / result->iterations,
         (double)result->load_ns / 1e6, peak_rss_kib(), throughput(config, result),
         (double)result->allocations / result->iterations);
+    if (profile != NULL) {
+        onnxd_strbuf_puts(out, ", \"profile\": ");
+        onnxd_bench_profile_json(profile, graph, out);
+    }
+    onnxd_strbuf_puts(out, "}\n");
 }
 
 /* In microseconds where milliseconds would be mostly zeros. */
@@ -140,20 +152,6 @@ static void write_text(const onnxd_config *config, const char *model, const benc
         scale * percentile_ms(result, 99), scale * percentile_ms(result, 0),
         scale * mean_ms(result), throughput(config, result),
         (double)result->allocations / result->iterations);
-}
-
-static void report(const onnxd_config *config, const char *model, const bench_result *result,
-                   bool wants_json)
-{
-    onnxd_strbuf text;
-    onnxd_strbuf_init(&text, 65536);
-    if (wants_json)
-        write_json(config, model, result, &text);
-    else
-        write_text(config, model, result, &text);
-    fputs(text.data != NULL ? text.data : "", stdout);
-    fflush(stdout);
-    onnxd_strbuf_deinit(&text);
 }
 
 /* ---- the command --------------------------------------------------------------------------- */
@@ -196,17 +194,49 @@ static void close_bench(bench *b)
     onnxd_session_close(&b->session);
 }
 
+static onnxd_status *print(onnxd_strbuf *text)
+{
+    if (text->failed)
+        return onnxd_error_out_of_memory("the report", text->length, MOST_TEXT_BYTES);
+    fputs(text->data, stdout);
+    fflush(stdout);
+    return NULL;
+}
+
+static onnxd_status *report(const bench *b, const bench_result *result,
+                            const onnxd_bench_profile *profile, bool wants_json)
+{
+    const onnxd_graph *graph = onnxd_model_graph(b->session.model);
+    onnxd_strbuf text;
+    onnxd_strbuf_init(&text, MOST_TEXT_BYTES);
+    if (wants_json)
+        write_json(b->config, b->path, result, graph, profile, &text);
+    else
+        write_text(b->config, b->path, result, &text);
+    if (!wants_json && profile != NULL)
+        onnxd_bench_profile_text(profile, graph, &text);
+    onnxd_status *status = print(&text);
+    onnxd_strbuf_deinit(&text);
+    return status;
+}
+
 /* Measures `iterations` runs after `warmup` others and prints what came of them. */
 static onnxd_status *measure_and_report(bench *b, uint32_t warmup, uint32_t iterations,
                                         bool wants_json)
 {
     bench_result result = {.iterations = iterations, .load_ns = b->load_ns};
+    onnxd_bench_profile profile = {.steps = NULL};
     result.latencies_ns = onnxd_alloc_zero(iterations, sizeof(int64_t));
     if (result.latencies_ns == NULL)
         return onnxd_error_out_of_memory("latencies", iterations * sizeof(int64_t), UINT64_MAX);
     onnxd_status *status = measure(b->plan, &b->inputs, warmup, &result);
+    if (status == NULL && b->config->bench_profile)
+        status = onnxd_bench_profile_measure(
+            &b->session, b->plan, &b->inputs,
+            iterations < MOST_PROFILED_RUNS ? iterations : MOST_PROFILED_RUNS, &profile);
     if (status == NULL)
-        report(b->config, b->path, &result, wants_json);
+        status = report(b, &result, b->config->bench_profile ? &profile : NULL, wants_json);
+    onnxd_bench_profile_deinit(&profile);
     onnxd_free(result.latencies_ns);
     return status;
 }

@@ -45,7 +45,7 @@
 #include "graph/passes.h"
 
 /* Changes with every change of a type that crosses the border to a module. */
-#define ONNXD_EP_ABI_VERSION 4u
+#define ONNXD_EP_ABI_VERSION 5u
 
 typedef struct onnxd_ep onnxd_ep;
 typedef struct onnxd_ep_api onnxd_ep_api;
@@ -162,6 +162,7 @@ typedef struct onnxd_cost {
     bool is_known;
     double compute_us, memory_us, transfer_us, launch_us;
     uint64_t bytes_moved;
+    double flops; /* floating-point operations by the operator's definition; 0: not told */
 } onnxd_cost;
 /* The sum of the four times; means nothing when the cost is not known. */
 double onnxd_cost_total_us(const onnxd_cost *cost);

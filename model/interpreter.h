@@ -22,6 +22,7 @@
 typedef struct onnxd_run_control {
     const atomic_bool *cancelled; /* NULL: never */
     int64_t deadline_ns;          /* monotonic; ONNXD_NO_DEADLINE */
+    int64_t *step_ns;             /* model/profile.h; NULL: nothing is measured */
 } onnxd_run_control;
 
 typedef struct onnxd_interpreter onnxd_interpreter;

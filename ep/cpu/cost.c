@@ -68,8 +68,10 @@ void onnxd_cpu_cost(const onnxd_cpu_case *c, const onnxd_cpu_implementation *imp
             bandwidth = MACHINE_BYTES_PER_US;
         double bytes = bytes_of(c->query->inputs, c->query->input_count) +
                        bytes_of(c->outputs, c->query->output_count);
-        double arithmetic_us = onnxd_cpu_flops(c) / (implementation->flops_per_us * threads);
+        double flops = onnxd_cpu_flops(c);
+        double arithmetic_us = flops / (implementation->flops_per_us * threads);
         cost.is_known = true;
+        cost.flops = flops;
         /* The sum may pass what an integer holds; 2^63 is exact in both. */
         cost.bytes_moved = bytes < 0x1p63 ? (uint64_t)bytes : (uint64_t)1 << 63;
         cost.memory_us = bytes / bandwidth;

@@ -18,4 +18,13 @@ const onnxd_pass *const *onnxd_cpu_ep_passes(void);
  * round up to. At least 1. */
 int onnxd_cpu_count_allowed(void);
 
+/* What all threads of an instance together can do, measured: multiplications and additions of FLOAT
+ * in registers, and bytes read of memory that no cache holds. */
+typedef struct onnxd_cpu_peak {
+    double flops_per_s, bytes_per_s;
+} onnxd_cpu_peak;
+/* Takes some tenths of a second. `ep` is an initialised instance of this provider on which nothing
+ * runs. Errors: OUT_OF_MEMORY. */
+ONNXD_NODISCARD onnxd_status *onnxd_cpu_ep_measure_peak(onnxd_ep *ep, onnxd_cpu_peak *out_peak);
+
 #endif

@@ -127,6 +127,22 @@ def test_bench_of_a_tiny_model(digits_path):
     assert f" {report['threads']} CPU threads" in result.stdout
 
 
+def test_bench_profiles_steps(digits_path):
+    arguments = ("bench", digits_path, "--threads", 1, "--iterations", 20, "--profile")
+    profile = json.loads(support.run_onnxd(*arguments, "--json").stdout)["profile"]
+    assert profile["peak_gflop_per_s"] > 0 and profile["peak_gb_per_s"] > 0
+    steps = profile["steps"]
+    assert len(steps) > 1
+    assert sum(step["us"] for step in steps) == pytest.approx(profile["total_us"], rel=1e-3)
+    for step in steps:
+        assert step["provider"] == "cpu_ep:0" and step["implementation"] and step["node"]
+        assert 0 <= step["gflop_share"] and 0 < step["gb_per_s"]
+    lines = support.run_onnxd(*arguments).stdout.splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("steps: "))
+    times = [float(line.split()[0]) for line in lines[first + 2:]]
+    assert len(times) == len(steps) and times == sorted(times, reverse=True)
+
+
 def test_list_operators():
     lines = support.run_onnxd("list-operators").stdout.splitlines()
     operators = {}

@@ -434,7 +434,7 @@ Test(run, stops_between_kernels_when_cancelled)
     support_ok(onnxd_model_prepare(model, &input, &plan));
     support_ok(onnxd_run_acquire(plan, &input, &run));
     support_error(
-        onnxd_run_issue(run, 0, &(onnxd_run_control){&cancelled, ONNXD_NO_DEADLINE}, &fence),
+        onnxd_run_issue(run, 0, &(onnxd_run_control){&cancelled, ONNXD_NO_DEADLINE, NULL}, &fence),
         ONNXD_CANCELLED, "cancelled");
     onnxd_run_release(run);
     const onnxd_ep_stats stats = onnxd_ep_get_stats(runtime->eps[0]);
@@ -551,7 +551,7 @@ Test(run, leaves_nothing_in_flight_when_no_fence_is_left)
     support_ok(onnxd_ep_fence_record(ep, ONNXD_STREAM_COMPUTE, &held));
     support_ok(onnxd_run_acquire(plan, inputs, &run));
     support_error(
-        onnxd_run_issue(run, 0, &(onnxd_run_control){&cancelled, ONNXD_NO_DEADLINE}, &fence),
+        onnxd_run_issue(run, 0, &(onnxd_run_control){&cancelled, ONNXD_NO_DEADLINE, NULL}, &fence),
         ONNXD_CANCELLED, "cancelled");
     cr_expect_eq(onnxd_ep_get_stats(ep).copies_issued, 1);
     cr_expect_eq(onnxd_ep_get_stats(ep).fences_live, 1);

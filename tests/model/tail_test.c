@@ -185,7 +185,7 @@ Test(tail, stops_when_told)
     onnxd_model *model = support_load(runtime, &file, NULL);
     const onnxd_tensor_view input = support_view(x, ONNXD_FLOAT, "6");
     atomic_bool cancelled = true;
-    const onnxd_run_control late = {.deadline_ns = 0}, told = {&cancelled, INT64_MAX};
+    const onnxd_run_control late = {.deadline_ns = 0}, told = {&cancelled, INT64_MAX, NULL};
     onnxd_plan *plan;
     onnxd_run *run;
     onnxd_fence fence;

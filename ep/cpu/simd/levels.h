@@ -22,7 +22,9 @@
                                       size_t in_stride, float *out, size_t out_stride);            \
     void onnxd_simd_binary_##level(onnxd_simd_binary op, const onnxd_simd_row *row);               \
     void onnxd_simd_activate_##level(const onnxd_simd_activation *activation, size_t count,        \
-                                     const float *in, float *out);
+                                     const float *in, float *out);                                 \
+    double onnxd_simd_arithmetic_##level(size_t steps);                                            \
+    float onnxd_simd_read_##level(const float *from, size_t count);
 
 ONNXD_SIMD_DECLARE(portable)
 ONNXD_SIMD_DECLARE(avx2)

@@ -172,6 +172,12 @@ typedef struct onnxd_simd {
     /* out[i] = activation(in[i]); out may be in. */
     void (*activate)(const onnxd_simd_activation *activation, size_t count, const float *in,
                      float *out);
+    /* Multiplies and adds as fast as the level can, without touching memory: returns the
+     * floating-point operations that `steps` steps are. */
+    double (*arithmetic)(size_t steps);
+    /* Reads whole vectors of memory as fast as the level can; what it returns only depends on them.
+     */
+    float (*read)(const float *from, size_t count);
 } onnxd_simd;
 
 /* The name of a level as the option cpu.isa has it: "portable", "avx2", "avx512". Constant. */

@@ -27,4 +27,6 @@ const onnxd_simd LEVEL_NAME(onnxd_simd) = {
     .transpose = LEVEL_NAME(onnxd_simd_transpose),
     .binary = LEVEL_NAME(onnxd_simd_binary),
     .activate = LEVEL_NAME(onnxd_simd_activate),
+    .arithmetic = LEVEL_NAME(onnxd_simd_arithmetic),
+    .read = LEVEL_NAME(onnxd_simd_read),
 };
