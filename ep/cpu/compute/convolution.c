@@ -17,7 +17,7 @@
 /* Seconds, roughly: multiplications at the processor's rate, and weights read from memory. What
  * 3 x 3 windows over small images save in multiplications, four times the weights can cost. */
 #define MULTIPLICATIONS_PER_S 50e9
-#define BYTES_PER_S 20e9
+#define BYTES_PER_S 12e9
 
 static bool is_winograd_faster(const onnxd_convolution_shape *s)
 {

@@ -8,6 +8,7 @@
 
 typedef struct product_run {
     const onnxd_convolution_call *call;
+    size_t block_pixels;
     size_t blocks, parts; /* of the pixels, of the columns of each block */
     size_t part_columns;  /* a multiple of tile_columns */
 } product_run;
@@ -131,9 +132,9 @@ static void run_piece(void *context, size_t index, uint32_t worker)
     const product_run *run = context;
     const onnxd_convolution *c = run->call->c;
     pixel_block block = {.group = index / run->parts / run->blocks,
-                         .first = index / run->parts % run->blocks * ONNXD_BLOCK_ROWS};
+                         .first = index / run->parts % run->blocks * run->block_pixels};
     const size_t left = c->pixels - block.first;
-    block.count = left < ONNXD_BLOCK_ROWS ? (uint32_t)left : ONNXD_BLOCK_ROWS;
+    block.count = (uint32_t)(left < run->block_pixels ? left : run->block_pixels);
     if (!c->is_pointwise)
         locate(c, &block);
     run_block(run, &block, index % run->parts, worker);
@@ -145,7 +146,8 @@ static void divide(product_run *run)
     const onnxd_convolution *c = run->call->c;
     const size_t width = c->simd->tile_columns, panels = (c->group_maps + width - 1) / width;
     const size_t wanted = c->threads == 1 ? 1 : c->threads * PIECES_PER_THREAD;
-    run->blocks = (c->pixels + ONNXD_BLOCK_ROWS - 1) / ONNXD_BLOCK_ROWS;
+    run->block_pixels = onnxd_product_block_rows(c->simd, c->pixels);
+    run->blocks = (c->pixels + run->block_pixels - 1) / run->block_pixels;
     size_t parts = wanted / (run->blocks * c->shape.groups);
     parts = parts < 1 ? 1 : parts > panels ? panels : parts;
     run->part_columns = (panels + parts - 1) / parts * width;

@@ -13,6 +13,7 @@ typedef struct dense_run {
     const onnxd_dense *dense;
     const float *a;
     float *c;
+    size_t block_rows;
     size_t parts, part_columns; /* of the columns of each block */
 } dense_run;
 
@@ -20,10 +21,10 @@ static void run_piece(void *context, size_t index, uint32_t worker)
 {
     const dense_run *run = context;
     const onnxd_dense *d = run->dense;
-    const size_t first = index / run->parts * ONNXD_BLOCK_ROWS, left = d->rows - first;
+    const size_t first = index / run->parts * run->block_rows, left = d->rows - first;
     const size_t column = index % run->parts * run->part_columns;
     const size_t columns_left = d->columns - column;
-    const uint32_t rows = left < ONNXD_BLOCK_ROWS ? (uint32_t)left : ONNXD_BLOCK_ROWS;
+    const uint32_t rows = (uint32_t)(left < run->block_rows ? left : run->block_rows);
     const float *pointers[ONNXD_BLOCK_ROWS];
     onnxd_simd_post post = d->post;
     (void)worker;
@@ -54,8 +55,8 @@ static bool is_worth_a_team(size_t rows, size_t depth, size_t columns)
 static void divide(const onnxd_dense *d, uint32_t threads, dense_run *run, size_t *out_blocks)
 {
     const size_t width = d->simd->tile_columns, panels = (d->columns + width - 1) / width;
-    /* There is a row. */
-    const size_t blocks = (d->rows - 1) / ONNXD_BLOCK_ROWS + 1;
+    const size_t block_rows = onnxd_product_block_rows(d->simd, d->rows);
+    const size_t blocks = (d->rows - 1) / block_rows + 1;
     size_t parts = 1;
     if (threads > 1 && blocks > 0 && is_worth_a_team(d->rows, d->depth, d->columns))
         parts = threads * PIECES_PER_THREAD / blocks;
@@ -65,6 +66,7 @@ static void divide(const onnxd_dense *d, uint32_t threads, dense_run *run, size_
     part_panels = part_panels < 1 ? 1 : part_panels;
     run->part_columns = part_panels * width;
     run->parts = (panels + part_panels - 1) / part_panels;
+    run->block_rows = block_rows;
     *out_blocks = blocks;
 }
 
@@ -116,9 +118,10 @@ static void run_batch(void *context, size_t batch, uint32_t worker)
     dense_run whole = {.dense = &dense,
                        .a = run->a + a_index * p->rows * p->depth,
                        .c = run->c + batch * p->rows * p->columns,
+                       .block_rows = onnxd_product_block_rows(p->simd, p->rows),
                        .parts = 1,
                        .part_columns = p->columns};
-    for (size_t block = 0; block * ONNXD_BLOCK_ROWS < p->rows; block++)
+    for (size_t block = 0; block * whole.block_rows < p->rows; block++)
         run_piece(&whole, block, worker);
 }
 

@@ -7,6 +7,13 @@
 /* Steps of the depth that are worked on together: a panel's part of that many steps stays in the
  * first-level cache while all rows of the block pass by. */
 #define BLOCK_DEPTH ((size_t)384)
+/* Fewer elements of B than this are likely still in the second-level cache from the block before.
+ */
+#define NEAR_ELEMENTS ((size_t)32768)
+/* A is packed when at least so many rows are, and so many panels read them: fewer do not make up
+ * for the packing. */
+#define PACKED_ROWS 24
+#define PACKED_PANELS ((size_t)8)
 
 bool onnxd_product_packed_count(const onnxd_simd *simd, size_t depth, size_t columns,
                                 size_t *out_count)
@@ -41,6 +48,14 @@ void onnxd_product_pack(const onnxd_simd *simd, size_t taps, size_t depth, size_
     }
 }
 
+size_t onnxd_product_block_rows(const onnxd_simd *simd, size_t rows)
+{
+    const size_t tile = simd->tile_rows, blocks = rows / ONNXD_BLOCK_ROWS + 1;
+    if (rows == 0 || rows % ONNXD_BLOCK_ROWS == 0)
+        return rows == 0 ? 0 : ONNXD_BLOCK_ROWS;
+    return ((rows - 1) / blocks / tile + 1) * tile;
+}
+
 /* A piece of the depth: taps [first_tap, first_tap + taps), of each the steps [first_step,
  * first_step + steps). */
 typedef struct depth_piece {
@@ -49,17 +64,23 @@ typedef struct depth_piece {
 } depth_piece;
 
 static void run_panel(const onnxd_simd *simd, const onnxd_product_block *block,
-                      const depth_piece *piece, const float *const *rows, size_t column)
+                      const depth_piece *piece, const float *const *rows, const float *packed,
+                      size_t column)
 {
     const size_t columns = block->first_column + block->columns - column;
-    const float *panel = block->packed + column * block->taps * block->depth;
+    const size_t steps = block->taps * block->depth;
+    const float *b = block->packed + column * steps +
+                     (piece->first_tap * block->depth + piece->first_step) * simd->tile_columns;
+    const bool is_far = steps * block->columns >= NEAR_ELEMENTS;
     onnxd_simd_post post = block->post;
     onnxd_simd_tile tile = {
         .a = rows,
         .a_stride = ONNXD_BLOCK_ROWS,
+        .a_packed = packed,
         .taps = piece->taps,
         .depth = piece->steps,
-        .b = panel + (piece->first_tap * block->depth + piece->first_step) * simd->tile_columns,
+        .b = b,
+        .b_next = is_far && columns > simd->tile_columns ? b + steps * simd->tile_columns : NULL,
         .c = block->c + column,
         .c_stride = block->c_stride,
         .rows = block->rows,
@@ -74,12 +95,34 @@ static void run_panel(const onnxd_simd *simd, const onnxd_product_block *block,
     simd->product(&tile);
 }
 
-static void run_piece(const onnxd_simd *simd, const onnxd_product_block *block,
-                      const depth_piece *piece, const float *const *rows)
+static void run_panels(const onnxd_simd *simd, const onnxd_product_block *block,
+                       const depth_piece *piece, const float *const *rows, const float *packed)
 {
     const size_t end = block->first_column + block->columns;
     for (size_t j = block->first_column; j < end; j += simd->tile_columns)
-        run_panel(simd, block, piece, rows, j);
+        run_panel(simd, block, piece, rows, packed, j);
+}
+
+static void run_packed(const onnxd_simd *simd, const onnxd_product_block *block,
+                       const depth_piece *piece, const float *const *rows)
+{
+    _Alignas(ONNXD_PACKED_ALIGNMENT) float packed[ONNXD_BLOCK_ROWS * BLOCK_DEPTH];
+    const onnxd_simd_tile tile = {.a = rows,
+                                  .a_stride = ONNXD_BLOCK_ROWS,
+                                  .taps = piece->taps,
+                                  .depth = piece->steps,
+                                  .rows = block->rows};
+    simd->pack_rows(&tile, packed);
+    run_panels(simd, block, piece, rows, packed);
+}
+
+static void run_piece(const onnxd_simd *simd, const onnxd_product_block *block,
+                      const depth_piece *piece, const float *const *rows)
+{
+    if (block->rows >= PACKED_ROWS && block->columns >= PACKED_PANELS * simd->tile_columns)
+        run_packed(simd, block, piece, rows);
+    else
+        run_panels(simd, block, piece, rows, NULL);
 }
 
 /* Whole taps, as many as fit. */

@@ -7,6 +7,7 @@
 #define ONNXD_SIMD_DECLARE(level)                                                                  \
     extern const onnxd_simd onnxd_simd_##level;                                                    \
     void onnxd_simd_product_##level(const onnxd_simd_tile *tile);                                  \
+    void onnxd_simd_pack_rows_##level(const onnxd_simd_tile *tile, float *out);                    \
     void onnxd_simd_maximum_##level(const onnxd_simd_window *window, size_t channels);             \
     void onnxd_simd_sum_##level(const onnxd_simd_window *window, size_t channels, float scale);    \
     void onnxd_simd_depthwise_##level(const onnxd_simd_window *window, size_t channels,            \

@@ -12,20 +12,53 @@ typedef struct sums {
     vf of[TILE_ROWS][TILE_VECTORS];
 } sums;
 
+/* By memset() they would be memory, not registers. */
+INLINED void clear(const size_t rows, sums *s)
+{
+    UNROLLED
+    for (size_t i = 0; i < rows; i++) {
+        UNROLLED
+        for (size_t j = 0; j < TILE_VECTORS; j++)
+            s->of[i][j] = vf_all(0);
+    }
+}
+
 /* ---- the depth ------------------------------------------------------------------------------- */
+
+INLINED void load_columns(const float *b, vf column[TILE_VECTORS])
+{
+    UNROLLED
+    for (size_t j = 0; j < TILE_VECTORS; j++)
+        column[j] = vf_load(b + j * LANES);
+}
+
+INLINED void add_row(vf element, const vf column[TILE_VECTORS], vf sums_of_row[TILE_VECTORS])
+{
+    UNROLLED
+    for (size_t j = 0; j < TILE_VECTORS; j++)
+        sums_of_row[j] += element * column[j];
+}
 
 INLINED void add_step(const float *const *a, size_t k, const float *b, const size_t rows, sums *s)
 {
     vf column[TILE_VECTORS];
+    load_columns(b, column);
     UNROLLED
-    for (size_t j = 0; j < TILE_VECTORS; j++)
-        column[j] = vf_load(b + j * LANES);
-    UNROLLED
-    for (size_t i = 0; i < rows; i++) {
-        const vf element = vf_all(a[i][k]);
+    for (size_t i = 0; i < rows; i++)
+        add_row(vf_all(a[i][k]), column, s->of[i]);
+}
+
+/* All taps, of rows that lie side by side. */
+INLINED void multiply_packed(const onnxd_simd_tile *tile, size_t first, const size_t rows, sums *s)
+{
+    const size_t steps = tile->taps * tile->depth;
+    const float *a = tile->a_packed + first * steps, *b = tile->b;
+    for (size_t k = 0; k < steps; k++, a += TILE_ROWS, b += TILE_COLUMNS) {
+        vf column[TILE_VECTORS];
+        load_columns(b, column);
         UNROLLED
-        for (size_t j = 0; j < TILE_VECTORS; j++)
-            s->of[i][j] += element * column[j];
+        for (size_t i = 0; i < rows; i++)
+            add_row(vf_all(a[i]), column, s->of[i]);
     }
 }
 
@@ -46,7 +79,9 @@ INLINED void multiply(const onnxd_simd_tile *tile, size_t first, const size_t ro
 {
     sums part[3];
     const float *b = tile->b;
-    memset(part, 0, (parts - 1) * sizeof(part[0]));
+    UNROLLED
+    for (size_t p = 0; p + 1 < parts; p++)
+        clear(rows, &part[p]);
     for (size_t t = 0; t < tile->taps; t++) {
         const float *a[TILE_ROWS];
         size_t k = 0;
@@ -68,92 +103,88 @@ INLINED void multiply(const onnxd_simd_tile *tile, size_t first, const size_t ro
 
 /* ---- before and after ------------------------------------------------------------------------ */
 
-/* The part of a row that vector `j` covers, zeros beyond `columns`. */
-INLINED vf load_part(const float *row, size_t j, size_t columns)
+/* What follows the product touches rows that are far apart, which the processor does not foresee.
+ */
+INLINED void expect_rows(const float *c, size_t c_stride, const float *residual,
+                         size_t residual_stride, const size_t rows)
 {
-    if (ONNXD_LIKELY(columns >= (j + 1) * LANES))
-        return vf_load(row + j * LANES);
-    return columns <= j * LANES ? vf_all(0) : vf_load_part(row + j * LANES, columns - j * LANES);
+    UNROLLED
+    for (size_t i = 0; i < rows; i++) {
+        __builtin_prefetch(c + i * c_stride, 1);
+        if (residual != NULL)
+            __builtin_prefetch(residual + i * residual_stride);
+    }
 }
 
-INLINED void store_part(float *row, size_t j, size_t columns, vf v)
-{
-    if (ONNXD_LIKELY(columns >= (j + 1) * LANES))
-        vf_store(row + j * LANES, v);
-    else if (columns > j * LANES)
-        vf_store_part(row + j * LANES, v, columns - j * LANES);
-}
-
-INLINED void begin(const onnxd_simd_tile *tile, const float *c, const size_t rows, sums *s)
+INLINED void add_rows(const float *from, size_t stride, const size_t rows, sums *s)
 {
     UNROLLED
     for (size_t i = 0; i < rows; i++) {
         UNROLLED
         for (size_t j = 0; j < TILE_VECTORS; j++)
-            s->of[i][j] = tile->is_continued ? load_part(c + i * tile->c_stride, j, tile->columns)
-                                             : vf_all(0);
+            s->of[i][j] += vf_load(from + i * stride + j * LANES);
     }
 }
 
-INLINED void add_to_rows(const onnxd_simd_post *post, const float *residual, size_t columns,
-                         const size_t rows, sums *s)
+INLINED void add_bias(const float *bias, const size_t rows, sums *s)
 {
+    vf column[TILE_VECTORS];
+    load_columns(bias, column);
     UNROLLED
-    for (size_t j = 0; j < TILE_VECTORS; j++) {
-        const vf bias = post->bias == NULL ? vf_all(0) : vf_load(post->bias + j * LANES);
+    for (size_t i = 0; i < rows; i++) {
         UNROLLED
-        for (size_t i = 0; i < rows; i++) {
-            s->of[i][j] += bias;
-            if (residual != NULL)
-                s->of[i][j] += load_part(residual + i * post->residual_stride, j, columns);
-        }
-    }
-}
-
-/* The usual activation is worth a loop of its own. */
-INLINED void activate_rows(const onnxd_simd_activation *activation, const size_t rows, sums *s)
-{
-    if (activation->function == ONNXD_SIMD_IDENTITY)
-        return;
-    if (activation->function == ONNXD_SIMD_RELU) {
-        UNROLLED
-        for (size_t i = 0; i < rows; i++) {
-            UNROLLED
-            for (size_t j = 0; j < TILE_VECTORS; j++)
-                s->of[i][j] = vf_max(vf_all(0), s->of[i][j]);
-        }
-        return;
-    }
-    for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < TILE_VECTORS; j++)
-            s->of[i][j] = vf_activate(activation, s->of[i][j]);
+            s->of[i][j] += column[j];
+    }
 }
 
-INLINED void finish(const onnxd_simd_tile *tile, float *c, const size_t rows, const sums *s)
+INLINED void rectify(const size_t rows, sums *s)
 {
     UNROLLED
     for (size_t i = 0; i < rows; i++) {
         UNROLLED
         for (size_t j = 0; j < TILE_VECTORS; j++)
-            store_part(c + i * tile->c_stride, j, tile->columns, s->of[i][j]);
+            s->of[i][j] = vf_max(vf_all(0), s->of[i][j]);
     }
 }
 
+INLINED void store(float *c, size_t stride, const size_t rows, const sums *s)
+{
+    UNROLLED
+    for (size_t i = 0; i < rows; i++) {
+        UNROLLED
+        for (size_t j = 0; j < TILE_VECTORS; j++)
+            vf_store(c + i * stride + j * LANES, s->of[i][j]);
+    }
+}
+
+/* All columns of a tile. The usual activation is done on the sums; every other one on what was
+ * stored, so that the sums need never be in memory. */
 INLINED void run(const onnxd_simd_tile *tile, size_t first, const size_t rows, const size_t parts)
 {
     const onnxd_simd_post *post = tile->post;
+    const float *residual = post == NULL ? NULL : post->residual;
     float *c = tile->c + first * tile->c_stride;
     sums s;
-    begin(tile, c, rows, &s);
-    multiply(tile, first, rows, parts, &s);
+    clear(rows, &s);
+    if (residual != NULL)
+        residual += first * post->residual_stride;
+    expect_rows(c, tile->c_stride, residual, post == NULL ? 0 : post->residual_stride, rows);
+    if (tile->a_packed != NULL)
+        multiply_packed(tile, first, rows, &s);
+    else
+        multiply(tile, first, rows, parts, &s);
+    if (tile->is_continued)
+        add_rows(c, tile->c_stride, rows, &s);
     if (post != NULL) {
-        const float *residual = post->residual;
+        if (post->bias != NULL)
+            add_bias(post->bias, rows, &s);
         if (residual != NULL)
-            residual += first * post->residual_stride;
-        add_to_rows(post, residual, tile->columns, rows, &s);
-        activate_rows(&post->activation, rows, &s);
+            add_rows(residual, post->residual_stride, rows, &s);
+        if (post->activation.function == ONNXD_SIMD_RELU)
+            rectify(rows, &s);
     }
-    finish(tile, c, rows, &s);
+    store(c, tile->c_stride, rows, &s);
 }
 
 /* ---- by rows --------------------------------------------------------------------------------- */
@@ -181,7 +212,22 @@ BY_ROWS(12, 1)
 #endif
 #undef BY_ROWS
 
-void LEVEL_NAME(onnxd_simd_product)(const onnxd_simd_tile *tile)
+/* While TILE_ROWS rows are worked on, their part of what the next tile needs of B is brought
+ * nearer: it comes from far, and all of it at once would have to be waited for. */
+INLINED void fetch_next(const onnxd_simd_tile *tile, size_t first)
+{
+    const size_t line = 64 / sizeof(float);
+    const size_t count = tile->taps * tile->depth * TILE_COLUMNS;
+    if (tile->b_next == NULL)
+        return;
+    const size_t part = (count / (tile->rows / TILE_ROWS) + line) / line * line;
+    const size_t begin = first / TILE_ROWS * part,
+                 end = begin + part < count ? begin + part : count;
+    for (size_t at = begin; at < end; at += line)
+        __builtin_prefetch(tile->b_next + at, 0, 2);
+}
+
+static void run_whole(const onnxd_simd_tile *tile)
 {
     static void (*const run_rows[TILE_ROWS])(const onnxd_simd_tile *, size_t) = {
         run_1,
@@ -202,8 +248,71 @@ void LEVEL_NAME(onnxd_simd_product)(const onnxd_simd_tile *tile)
 #endif
     };
     size_t first = 0;
-    for (; first + TILE_ROWS <= tile->rows; first += TILE_ROWS)
+    for (; first + TILE_ROWS <= tile->rows; first += TILE_ROWS) {
+        fetch_next(tile, first);
         run_rows[TILE_ROWS - 1](tile, first);
+    }
     if (first < tile->rows)
         run_rows[tile->rows - first - 1](tile, first);
+}
+
+/* ---- the tile -------------------------------------------------------------------------------- */
+
+static void activate(const onnxd_simd_tile *tile)
+{
+    const onnxd_simd_activation *activation = &tile->post->activation;
+    for (size_t i = 0; i < tile->rows; i++) {
+        float *row = tile->c + i * tile->c_stride;
+        LEVEL_NAME(onnxd_simd_activate)(activation, tile->columns, row, row);
+    }
+}
+
+static void copy_rows(const float *from, size_t from_stride, size_t rows, size_t columns, float *to,
+                      size_t to_stride)
+{
+    for (size_t i = 0; i < rows; i++)
+        memcpy(to + i * to_stride, from + i * from_stride, columns * sizeof(float));
+}
+
+/* Some of a tile's columns: worked out beside C, as many rows as there is room for at a time. */
+static void run_some(const onnxd_simd_tile *tile)
+{
+    enum { ROWS = 2 * TILE_ROWS };
+    float c[ROWS * TILE_COLUMNS], residual[ROWS * TILE_COLUMNS];
+    memset(c, 0, sizeof(c));
+    memset(residual, 0, sizeof(residual));
+    for (size_t first = 0; first < tile->rows; first += ROWS) {
+        const size_t left = tile->rows - first, rows = left < ROWS ? left : ROWS;
+        float *to = tile->c + first * tile->c_stride;
+        onnxd_simd_tile part = *tile;
+        onnxd_simd_post post;
+        part.a += first;
+        part.a_packed += tile->a_packed == NULL ? 0 : first * tile->taps * tile->depth;
+        part.c = c;
+        part.c_stride = TILE_COLUMNS;
+        part.rows = (uint32_t)rows;
+        if (tile->is_continued)
+            copy_rows(to, tile->c_stride, rows, tile->columns, c, TILE_COLUMNS);
+        if (tile->post != NULL && tile->post->residual != NULL) {
+            post = *tile->post;
+            copy_rows(post.residual + first * post.residual_stride, post.residual_stride, rows,
+                      tile->columns, residual, TILE_COLUMNS);
+            post.residual = residual;
+            post.residual_stride = TILE_COLUMNS;
+            part.post = &post;
+        }
+        run_whole(&part);
+        copy_rows(c, TILE_COLUMNS, rows, tile->columns, to, tile->c_stride);
+    }
+}
+
+void LEVEL_NAME(onnxd_simd_product)(const onnxd_simd_tile *tile)
+{
+    if (ONNXD_LIKELY(tile->columns == TILE_COLUMNS))
+        run_whole(tile);
+    else
+        run_some(tile);
+    if (tile->post != NULL && tile->post->activation.function != ONNXD_SIMD_IDENTITY &&
+        tile->post->activation.function != ONNXD_SIMD_RELU)
+        activate(tile);
 }

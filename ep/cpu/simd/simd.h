@@ -69,8 +69,10 @@ typedef struct onnxd_simd_post {
 typedef struct onnxd_simd_tile {
     const float *const *a; /* of tap t and row i: a[t * a_stride + i]; none beyond `rows` is read */
     size_t a_stride;
+    const float *a_packed; /* the same by pack_rows(); NULL: where `a` says */
     size_t taps, depth;
     const float *b;
+    const float *b_next; /* what the next tile's `b` will be, to be fetched meanwhile; or NULL */
     float *c;
     size_t c_stride;
     uint32_t rows, columns;      /* to be stored; columns at least 1, at most tile_columns */
@@ -152,6 +154,10 @@ typedef struct onnxd_simd {
     uint32_t lanes;
     uint32_t tile_rows, tile_columns;
     void (*product)(const onnxd_simd_tile *tile);
+    /* A in the order that product() reads it in: for each tile_rows rows, and for each step of each
+     * tap, an element of each row; what lies in place of rows beyond `rows` is not read. Of the
+     * tile it reads a, a_stride, taps, depth and rows. `out` has room for whole tiles. */
+    void (*pack_rows)(const onnxd_simd_tile *tile, float *out);
     /* Per channel: the largest element, the sum times `scale`, and the sum of the products with
      * `weights` [count][channels] followed by `post` (NULL: nothing). */
     void (*maximum)(const onnxd_simd_window *window, size_t channels);

@@ -16,6 +16,7 @@ const onnxd_simd LEVEL_NAME(onnxd_simd) = {
     .tile_rows = TILE_ROWS,
     .tile_columns = TILE_COLUMNS,
     .product = LEVEL_NAME(onnxd_simd_product),
+    .pack_rows = LEVEL_NAME(onnxd_simd_pack_rows),
     .maximum = LEVEL_NAME(onnxd_simd_maximum),
     .sum = LEVEL_NAME(onnxd_simd_sum),
     .depthwise = LEVEL_NAME(onnxd_simd_depthwise),

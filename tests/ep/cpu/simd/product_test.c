@@ -92,23 +92,31 @@ static double expected(const tile_run *run, size_t i, size_t j, double *out_tole
     return of->has_post ? (double)activation_reference(&of->activation, sum) : sum;
 }
 
-static void check_tile(const onnxd_simd *simd, const tile_case *of)
+static void check_tile_of(const onnxd_simd *simd, const tile_case *of, bool is_packed)
 {
     uint64_t seed = of->rows * 1000 + of->columns * 10 + of->depth;
     tile_run run;
     tile_run_init(simd, of, &seed, &run);
-    const onnxd_simd_tile tile = {.a = run.rows,
-                                  .a_stride = run.a_stride,
-                                  .taps = of->taps,
-                                  .depth = of->depth,
-                                  .b = run.b,
-                                  .c = run.c,
-                                  .c_stride = run.c_stride,
-                                  .rows = of->rows,
-                                  .columns = of->columns,
-                                  .is_continued = of->is_continued,
-                                  .post = of->has_post ? &run.post : NULL};
+    const size_t whole = (of->rows + simd->tile_rows - 1) / simd->tile_rows * simd->tile_rows;
+    float *packed = guard_floats(whole * of->taps * of->depth);
+    onnxd_simd_tile tile = {.a = run.rows,
+                            .a_stride = run.a_stride,
+                            .taps = of->taps,
+                            .depth = of->depth,
+                            .b = run.b,
+                            .b_next = run.b,
+                            .c = run.c,
+                            .c_stride = run.c_stride,
+                            .rows = of->rows,
+                            .columns = of->columns,
+                            .is_continued = of->is_continued,
+                            .post = of->has_post ? &run.post : NULL};
+    if (is_packed) {
+        simd->pack_rows(&tile, packed);
+        tile.a_packed = packed;
+    }
     simd->product(&tile);
+    onnxd_free(packed);
     for (size_t p = 0; p < run.c_count; p++) {
         const size_t i = p / run.c_stride, j = p % run.c_stride;
         if (j >= of->columns) {
@@ -126,6 +134,12 @@ static void check_tile(const onnxd_simd *simd, const tile_case *of)
     tile_run_deinit(&run);
 }
 
+static void check_tile(const onnxd_simd *simd, const tile_case *of)
+{
+    check_tile_of(simd, of, false);
+    check_tile_of(simd, of, true);
+}
+
 /* ---- the cases ------------------------------------------------------------------------------- */
 
 static void check_sizes(const onnxd_simd *simd)
@@ -140,6 +154,27 @@ static void check_sizes(const onnxd_simd *simd)
                                                   .taps = depths[d][0],
                                                   .depth = depths[d][1],
                                                   .is_continued = continued != 0});
+}
+
+/* More rows than a tile has, some of the columns or all. */
+static void check_many_rows(const onnxd_simd *simd)
+{
+    for (uint32_t rows = simd->tile_rows; rows <= 5 * simd->tile_rows; rows++)
+        for (uint32_t columns = simd->tile_columns - 1; columns <= simd->tile_columns; columns++)
+            for (int post = 0; post < 2; post++)
+                check_tile(simd, &(tile_case){.rows = rows,
+                                              .columns = columns,
+                                              .taps = 2,
+                                              .depth = 9,
+                                              .is_continued = rows % 2 == 0,
+                                              .has_post = post != 0,
+                                              .has_residual = true,
+                                              .activation = each_activation[ONNXD_SIMD_TANH]});
+}
+
+Test(simd_product, many_rows)
+{
+    each_level(check_many_rows);
 }
 
 Test(simd_product, all_sizes)
