@@ -54,6 +54,7 @@ int onnxd_command_inspect(const onnxd_invocation *invocation, const onnxd_config
 int onnxd_command_check_config(const onnxd_invocation *invocation, const onnxd_config *config);
 int onnxd_command_list_eps(const onnxd_invocation *invocation, const onnxd_config *config);
 int onnxd_command_list_operators(const onnxd_invocation *invocation, const onnxd_config *config);
+int onnxd_command_list_passes(const onnxd_invocation *invocation, const onnxd_config *config);
 int onnxd_command_healthcheck(const onnxd_invocation *invocation, const onnxd_config *config);
 int onnxd_command_config_reference(const onnxd_invocation *invocation, const onnxd_config *config);
 

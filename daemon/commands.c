@@ -82,6 +82,15 @@ static const onnxd_command list_operators = {
     .run = onnxd_command_list_operators,
 };
 
+static const onnxd_command list_passes = {
+    .name = "list-passes",
+    .positionals = "",
+    .summary = "list the graph passes",
+    .paragraph = "In the order in which they run. models.disabled_passes leaves out those that it "
+                 "names.",
+    .run = onnxd_command_list_passes,
+};
+
 static const onnxd_command healthcheck = {
     .name = "healthcheck",
     .positionals = "",
@@ -109,6 +118,7 @@ const onnxd_command *const onnxd_commands[] = {&serve,
                                                &check_config,
                                                &list_eps,
                                                &list_operators,
+                                               &list_passes,
                                                &healthcheck,
                                                &config_reference,
                                                NULL};

@@ -2,7 +2,8 @@
 # Builds and runs every test; the last line is "N passed, N failed". Usage: scripts/test.sh
 #
 #   release, gcc   all tests, the checks of the sources, the end-to-end tests, ONNX's own cases,
-#                  random cases against onnxruntime, real models
+#                  random cases against onnxruntime, real models; ONNX's cases again without each
+#                  graph pass, with each instruction set and each family of kernels
 #   oneDNN 3       the tests of the CPU provider
 #   debug, clang   all tests
 #   asan, gcc      all tests but the timed ones, the end-to-end tests of the daemon itself, ONNX's
@@ -125,6 +126,7 @@ run_ctest timing build/release -L timing -j 1
 one "smoke test" scripts/serve.sh --smoke
 run_pytest e2e build/release/onnxd tests/e2e tests/conformance
 conformance compare-ort build/release/onnxd compare_ort.py --all
+conformance onnx-cases-switches build/release/onnxd run_onnx_cases.py --each-switch
 
 say "tests: oneDNN 3"
 scripts/onednn3.sh >"$results/onednn3.log" 2>&1

@@ -41,8 +41,12 @@ typedef struct onnxd_cpu_options {
     int64_t memory_cache_bytes;
     int64_t kernel_cache; /* kernels kept that nobody uses */
     int isa;              /* ONNXD_CPU_ISA_AUTO or a level */
-    bool uses_onednn, uses_vector_kernels, uses_winograd;
+    int winograd;         /* ONNXD_CPU_WINOGRAD_AUTO or _OFF */
+    double winograd_error;
+    bool uses_onednn, uses_vector_kernels;
 } onnxd_cpu_options;
+
+enum { ONNXD_CPU_WINOGRAD_AUTO, ONNXD_CPU_WINOGRAD_OFF };
 
 /* cpu.isa: the choices are this and the levels after it. */
 #define ONNXD_CPU_ISA_AUTO 0
@@ -80,6 +84,7 @@ typedef struct onnxd_cpu_runtime {
     onnxd_cpu_packed_list packed;
     int threads;
     bool uses_vector_kernels, uses_winograd;
+    double winograd_error;
     uint64_t references; /* atomic */
     /* Atomic. The compute stream's progress: kernels run on the thread that enqueues them, which
      * others learn of here alone. Refused ones count as issued and completed. */

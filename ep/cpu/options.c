@@ -5,6 +5,7 @@
 #define FIELD(name) offsetof(onnxd_cpu_options, name)
 #define TERABYTE 1099511627776.0
 
+static const char *const winograd_choices[] = {"auto", "off", NULL};
 static const char *const isa_choices[] = {"auto", "portable", "avx2", "avx512", NULL};
 
 const onnxd_ep_option_def onnxd_cpu_option_defs[] = {
@@ -48,9 +49,18 @@ const onnxd_ep_option_def onnxd_cpu_option_defs[] = {
          "whether kernels of this provider's own are used where there are; false: oneDNN's, and "
          "the portable ones"},
     {.key = "cpu.winograd",
-     .kind = ONNXD_EP_OPTION_BOOL,
-     .offset = FIELD(uses_winograd),
-     .help = "whether convolutions may use Winograd's method, which rounds otherwise"},
+     .kind = ONNXD_EP_OPTION_ENUM,
+     .offset = FIELD(winograd),
+     .choices = winograd_choices,
+     .help = "auto: convolutions use Winograd's method where it is likely faster and, tried with "
+             "their weights, errs no more than cpu.winograd_error; off: never"},
+    {.key = "cpu.winograd_error",
+     .kind = ONNXD_EP_OPTION_FLOAT,
+     .offset = FIELD(winograd_error),
+     .minimum = 0,
+     .maximum = 1,
+     .help = "largest error that Winograd's method may show, as a part of the largest element of "
+             "the result"},
     {.key = NULL},
 };
 
@@ -60,7 +70,7 @@ onnxd_status *onnxd_cpu_options_parse(const onnxd_ep_config *config, onnxd_cpu_o
                                  .kernel_cache = 1024,
                                  .uses_onednn = true,
                                  .uses_vector_kernels = true,
-                                 .uses_winograd = true};
+                                 .winograd_error = 1e-4};
     ONNXD_TRY(onnxd_ep_options_parse(onnxd_cpu_option_defs, ONNXD_COUNT(onnxd_cpu_option_defs) - 1,
                                      config, &options));
     if (options.isa != ONNXD_CPU_ISA_AUTO &&

@@ -14,7 +14,8 @@ onnxd_status *onnxd_cpu_runtime_create(const onnxd_op_registry *ops,
     runtime->ops = ops;
     runtime->threads = options->threads > 0 ? (int)options->threads : onnxd_cpu_count_allowed();
     runtime->uses_vector_kernels = options->uses_vector_kernels;
-    runtime->uses_winograd = options->uses_winograd;
+    runtime->uses_winograd = options->winograd == ONNXD_CPU_WINOGRAD_AUTO;
+    runtime->winograd_error = options->winograd_error;
     runtime->kernel_capacity = (size_t)options->kernel_cache;
     runtime->references = 1;
     runtime->is_open = true;

@@ -1,5 +1,6 @@
 /* Conv of the domain onnxd: channels-last, with an addition and an activation. */
 #include "base/alloc.h"
+#include "base/size_math.h"
 #include "ep/cpu/compute/convolution.h"
 #include "ep/cpu/simd.h"
 #include "ops/layout/channels_last.h"
@@ -38,27 +39,58 @@ typedef struct pack_context {
     const onnxd_simd *simd;
     const onnxd_convolution_shape *shape;
     onnxd_convolution_method method;
+    size_t bytes; /* of the weights */
 } pack_context;
+
+/* Behind Winograd's weights stands how much they err, so that it is found out once for all shapes
+ * of the image. */
+static double *error_of(const pack_context *p, const void *packed)
+{
+    return (double *)(void *)((char *)(uintptr_t)packed + p->bytes);
+}
 
 static void pack(const void *context, const onnxd_tensor *tensor, void *out)
 {
     const pack_context *p = context;
     onnxd_convolution_pack(p->simd, p->shape, p->method, tensor->data, out);
+    if (p->method == ONNXD_CONVOLUTION_WINOGRAD)
+        *error_of(p, out) = onnxd_convolution_winograd_error(p->simd, p->shape, tensor->data, out);
 }
 
-static onnxd_status *acquire_weights(onnxd_cpu_kernel *kernel, const onnxd_convolution_shape *shape,
-                                     onnxd_convolution_method method, onnxd_cpu_packed **out_packed)
+static onnxd_status *acquire_weights(onnxd_cpu_kernel *kernel, pack_context *context,
+                                     onnxd_cpu_packed **out_packed)
 {
-    const onnxd_simd *simd = kernel->runtime->simd;
-    const pack_context context = {simd, shape, method};
-    onnxd_cpu_packing packing = {.form = onnxd_convolution_method_name(method),
-                                 .parameters = {shape->groups},
+    onnxd_cpu_packing packing = {.form = onnxd_convolution_method_name(context->method),
+                                 .parameters = {context->shape->groups},
                                  .pack = pack,
-                                 .context = &context};
-    if (!onnxd_convolution_packed_bytes(simd, shape, method, &packing.bytes))
+                                 .context = context};
+    if (!onnxd_convolution_packed_bytes(context->simd, context->shape, context->method,
+                                        &context->bytes) ||
+        !onnxd_size_add(context->bytes, sizeof(double), &packing.bytes))
         return onnxd_error(ONNXD_UNIMPLEMENTED, "the weights of this convolution are too large");
     return onnxd_cpu_packed_acquire(&kernel->runtime->packed, kernel->constants[W], &packing,
                                     out_packed);
+}
+
+/* Weights for the method that is likely the fastest of those that err little enough. */
+static onnxd_status *choose_weights(onnxd_cpu_kernel *kernel, const onnxd_convolution_shape *shape,
+                                    onnxd_convolution_method *out_method,
+                                    onnxd_cpu_packed **out_packed)
+{
+    onnxd_cpu_runtime *runtime = kernel->runtime;
+    pack_context context = {.simd = runtime->simd,
+                            .shape = shape,
+                            .method = onnxd_convolution_choose(shape, runtime->uses_winograd)};
+    ONNXD_TRY(acquire_weights(kernel, &context, out_packed));
+    if (context.method == ONNXD_CONVOLUTION_WINOGRAD &&
+        !(*error_of(&context, onnxd_cpu_packed_data(*out_packed)) <= runtime->winograd_error)) {
+        onnxd_cpu_packed_release(&runtime->packed, *out_packed);
+        *out_packed = NULL;
+        context.method = onnxd_convolution_choose(shape, false);
+        ONNXD_TRY(acquire_weights(kernel, &context, out_packed));
+    }
+    *out_method = context.method;
+    return NULL;
 }
 
 /* ---- the kernel ------------------------------------------------------------------------------ */
@@ -83,9 +115,8 @@ static onnxd_status *build(const onnxd_cpu_case *c, onnxd_cpu_kernel *kernel,
     const onnxd_tensor *bias = onnxd_cpu_has_input(c, B) ? onnxd_cpu_constant(c, B) : NULL;
     onnxd_simd_activation activation = {.function = ONNXD_SIMD_IDENTITY};
     onnxd_simd_activation_of(&params->activation, &activation);
-    const onnxd_convolution_method method =
-        onnxd_convolution_choose(&shape, c->runtime->uses_winograd);
-    ONNXD_TRY(acquire_weights(kernel, &shape, method, &state->packed));
+    onnxd_convolution_method method;
+    ONNXD_TRY(choose_weights(kernel, &shape, &method, &state->packed));
     ONNXD_TRY(onnxd_convolution_create(c->runtime->simd, &shape, method,
                                        onnxd_cpu_packed_data(state->packed),
                                        bias == NULL ? NULL : bias->data, &activation,

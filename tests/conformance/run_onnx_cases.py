@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Runs the onnx package's own test cases through `onnxd run`.
 
-    run_onnx_cases.py [--binary PATH] [--kind KIND ...] [--match TEXT] [--jobs N]
+    run_onnx_cases.py [--binary PATH] [--kind KIND ...] [--match TEXT] [--jobs N] [--each-switch]
 
+--each-switch runs all of them once for each of switches.py in place of once.
 A case passes, fails, or is skipped because SKIPPED names it with a reason; those whose stored output
 is random (RANDOM) are judged by their distribution. Exit 0 when nothing failed.
 """
@@ -18,6 +19,7 @@ import tempfile
 
 import onnx_cases
 import random_output
+import switches
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TIMEOUT_S = 600
@@ -32,7 +34,7 @@ RANDOM = {name: random_output.check_bernoulli for name in (
     "test_bernoulli_double_expanded", "test_bernoulli_seed", "test_bernoulli_seed_expanded")}
 
 
-def run_case(binary, case):
+def run_case(binary, case, environment=None):
     """("passed" | "failed" | "skipped", message)."""
     if case.name in RANDOM:
         wrong = RANDOM[case.name](binary, case.folder)
@@ -41,7 +43,7 @@ def run_case(binary, case):
                "--rtol", repr(case.rtol), "--atol", repr(case.atol)]
     try:
         result = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S,
-                                errors="replace")
+                                errors="replace", env=os.environ | (environment or {}))
     except subprocess.TimeoutExpired:
         return "failed", "timed out"
     reason = SKIPPED.get(f"{case.kind}/{case.name}")
@@ -53,12 +55,25 @@ def run_case(binary, case):
     return "failed", (lines or [f"exit {result.returncode}"])[-1]
 
 
-def run_all(binary, cases, jobs):
+def run_all(binary, cases, jobs, environment=None):
     """(case, outcome, message) of each, in order."""
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         cases = list(cases)
         yield from ((case, *result) for case, result in
-                    zip(cases, pool.map(lambda case: run_case(binary, case), cases)))
+                    zip(cases, pool.map(lambda case: run_case(binary, case, environment), cases)))
+
+
+def run_and_report(binary, cases, jobs, title="", environment=None):
+    """Whether nothing failed."""
+    totals = collections.defaultdict(collections.Counter)
+    for case, outcome, message in run_all(binary, cases, jobs, environment):
+        totals[case.kind][outcome] += 1
+        if outcome != "passed":
+            print(f"{outcome} {title}{case.kind}/{case.name}: {message}")
+    for kind, counts in totals.items():
+        print(f"{title}{kind}: {counts['passed']} passed, {counts['failed']} failed, "
+              f"{counts['skipped']} skipped", flush=True)
+    return not any(counts["failed"] for counts in totals.values())
 
 
 def main():
@@ -67,20 +82,23 @@ def main():
     parser.add_argument("--kind", action="append", choices=onnx_cases.KINDS)
     parser.add_argument("--match", default="", help="only cases whose name contains this")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--each-switch", action="store_true",
+                        help="once for each of switches.py: without each graph pass, ...")
     options = parser.parse_args()
 
-    totals = collections.defaultdict(collections.Counter)
     with tempfile.TemporaryDirectory() as folder:
-        cases = (case for case in onnx_cases.cases(folder, options.kind or onnx_cases.KINDS)
-                 if options.match in case.name)
-        for case, outcome, message in run_all(options.binary, cases, options.jobs):
-            totals[case.kind][outcome] += 1
-            if outcome != "passed":
-                print(f"{outcome} {case.kind}/{case.name}: {message}")
-    for kind, counts in totals.items():
-        print(f"{kind}: {counts['passed']} passed, {counts['failed']} failed, "
-              f"{counts['skipped']} skipped")
-    return 1 if any(counts["failed"] for counts in totals.values()) else 0
+        cases = [case for case in onnx_cases.cases(folder, options.kind or onnx_cases.KINDS)
+                 if options.match in case.name]
+        if not options.each_switch:
+            return 0 if run_and_report(options.binary, cases, options.jobs) else 1
+        all_passed = True
+        for switch in switches.switches(options.binary, folder):
+            if switch.reason:
+                print(f"skipped {switch.name}: {switch.reason}")
+                continue
+            all_passed &= run_and_report(options.binary, cases, options.jobs, f"{switch.name}, ",
+                                         switch.environment)
+        return 0 if all_passed else 1
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from onnx import helper, numpy_helper
 
 import support
 
-SUBCOMMANDS = ("serve", "run", "bench", "inspect", "check-config", "list-eps",
+SUBCOMMANDS = ("serve", "run", "bench", "inspect", "check-config", "list-eps", "list-passes",
                "list-operators", "healthcheck")
 
 
@@ -171,6 +171,15 @@ def test_inspect_tells_how_to_get_a_memory_plan(digits_path):
 def test_list_eps():
     text = support.run_onnxd("list-eps").stdout
     assert "cpu_ep" in text and "cpu.threads" in text
+
+
+def test_every_listed_pass_can_be_left_out(digits_path):
+    text = support.run_onnxd("list-passes").stdout
+    names = re.findall(r"^  (\w+) +\S", text, re.M)
+    assert len(names) == len(set(names)) and {"fold_constants", "channels_last"} <= set(names)
+    result = support.run_onnxd("inspect", digits_path, "--set",
+                               "models.disabled_passes=" + ",".join(names))
+    assert "partition 0" in result.stdout
 
 
 def check_config(tmp_path, text):

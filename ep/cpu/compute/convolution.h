@@ -45,6 +45,14 @@ bool onnxd_convolution_packed_bytes(const onnxd_simd *simd, const onnxd_convolut
 void onnxd_convolution_pack(const onnxd_simd *simd, const onnxd_convolution_shape *shape,
                             onnxd_convolution_method method, const float *weights, float *packed);
 
+/* The largest error that Winograd's method shows with weights packed for it, against sums in double
+ * and as a part of the largest of them: tried with some maps on an image of random values. INFINITY
+ * where a result is not finite, and when there is no memory for trying. Of shapes that
+ * onnxd_convolution_choose() chose it for. */
+double onnxd_convolution_winograd_error(const onnxd_simd *simd,
+                                        const onnxd_convolution_shape *shape, const float *weights,
+                                        const float *packed);
+
 typedef struct onnxd_convolution onnxd_convolution;
 
 /* `packed` is borrowed; `bias` is [maps] or NULL and copied. Errors: OUT_OF_MEMORY, UNIMPLEMENTED

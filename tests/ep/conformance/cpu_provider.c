@@ -96,6 +96,7 @@ static const exemption unmeasurable[] = {
     {"cpu.winograd",
      "a convolution of ai.onnx takes it only where oneDNN has it; graph passes make "
      "those that always can"},
+    {"cpu.winograd_error", "the same"},
     {"cpu.isa", "which levels there are depends on the processor"},
     {NULL, NULL},
 };

@@ -1,4 +1,5 @@
 /* Selection, the kernel cache, and what a kernel holds. */
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -331,7 +332,7 @@ Test(options, each_changes_something)
                                              {"cpu.onednn", "false"},
                                              {"cpu.isa", "portable"},
                                              {"cpu.vector_kernels", "false"},
-                                             {"cpu.winograd", "false"}};
+                                             {"cpu.winograd", "off"}};
     onnxd_ep *plain = ep_open_default(), *ep = ep_open(ONNXD_COUNT(options), options);
     const onnxd_cpu_ep *cpu = onnxd_cpu_ep_of(ep);
     onnxd_buffer buffer;
@@ -356,6 +357,49 @@ Test(options, each_changes_something)
     cr_expect_eq(onnxd_ep_get_stats(plain).device_allocations, 1);
     onnxd_ep_destroy(plain);
     onnxd_ep_destroy(ep);
+}
+
+/* The implementation that runs a 3 x 3 convolution channels-last with one weight replaced. */
+static void convolution_with(onnxd_ep *ep, float weight, char implementation[96])
+{
+    test_node t;
+    test_run run = {.is_constant = {[1] = true}};
+    uint64_t seed = 7;
+    node_init(&t, "Conv", 1, 2, 1);
+    t.node->domain = ONNXD_INTERNAL_DOMAIN;
+    node_ints(&t, "pads", 4, (const int64_t[]){1, 1, 1, 1});
+    expect_ok(node_resolve(&t));
+    run.inputs[0] = tensor_random(&seed, 4, (const int64_t[]){1, 28, 28, 32});
+    run.inputs[1] = tensor_random(&seed, 4, (const int64_t[]){64, 32, 3, 3});
+    /* Of map 0, which is always among those that are tried. */
+    ((float *)run.inputs[1]->data)[4] = weight;
+    expect_ok(run_node(ep, &t, &run));
+    memcpy(implementation, run.implementation, sizeof(run.implementation));
+    run_deinit(&run);
+    node_deinit(&t);
+}
+
+static void expect_convolution(size_t count, const char *const (*options)[2], float weight,
+                               const char *method)
+{
+    char implementation[96];
+    onnxd_ep *ep = ep_open(count, options);
+    convolution_with(ep, weight, implementation);
+    cr_expect_not_null(strstr(implementation, method), "%s, not %s", implementation, method);
+    onnxd_ep_destroy(ep);
+}
+
+Test(options, winograd_where_it_errs_little)
+{
+    static const char *const off[][2] = {{"cpu.winograd", "off"}};
+    static const char *const exact[][2] = {{"cpu.winograd_error", "0"}};
+    expect_convolution(0, NULL, 1, "winograd");
+    expect_convolution(1, off, 1, "direct");
+    expect_convolution(1, exact, 1, "direct");
+    expect_convolution(0, NULL, INFINITY, "direct");
+    expect_convolution(0, NULL, NAN, "direct");
+    /* Finite itself, but not what the transformation makes of it. */
+    expect_convolution(0, NULL, 3e38f, "direct");
 }
 
 Test(options, quotas_round_up_to_cpus)

@@ -48,6 +48,44 @@ static void check_case(const onnxd_simd *simd, onnxd_team *team, const convoluti
     convolution_data_deinit(&data);
 }
 
+/* What the trial tells of a case's weights. */
+static double error_of(const onnxd_simd *simd, const convolution_case *of, float first_weight)
+{
+    convolution_data data;
+    size_t bytes = 0;
+    convolution_data_init(of, 5, &data);
+    data.weights[0] = first_weight;
+    cr_assert(
+        onnxd_convolution_packed_bytes(simd, &data.shape, ONNXD_CONVOLUTION_WINOGRAD, &bytes));
+    float *packed = guard_floats(bytes / sizeof(float));
+    onnxd_convolution_pack(simd, &data.shape, ONNXD_CONVOLUTION_WINOGRAD, data.weights, packed);
+    const double error = onnxd_convolution_winograd_error(simd, &data.shape, data.weights, packed);
+    onnxd_free(packed);
+    convolution_data_deinit(&data);
+    return error;
+}
+
+static void check_trials(const onnxd_simd *simd)
+{
+    int count = 0;
+    for (size_t n = 0; n < convolution_case_count; n++) {
+        const convolution_case *of = &convolution_cases[n];
+        if (of->chosen != ONNXD_CONVOLUTION_WINOGRAD)
+            continue;
+        const double error = error_of(simd, of, 0.5f);
+        cr_expect(error > 0 && error < WINOGRAD_TOLERANCE, "%s: %g", of->name, error);
+        cr_expect_eq(error_of(simd, of, INFINITY), INFINITY);
+        cr_expect_eq(error_of(simd, of, NAN), INFINITY);
+        count++;
+    }
+    cr_expect_gt(count, 2);
+}
+
+Test(convolution, winograd_is_tried_with_its_weights)
+{
+    each_level(check_trials);
+}
+
 static void check_cases(const onnxd_simd *simd)
 {
     double worst[METHODS] = {0};
