@@ -111,14 +111,6 @@ static const onnxd_command config_reference = {
     .run = onnxd_command_config_reference,
 };
 
-const onnxd_command *const onnxd_commands[] = {&serve,
-                                               &run,
-                                               &bench,
-                                               &inspect,
-                                               &check_config,
-                                               &list_eps,
-                                               &list_operators,
-                                               &list_passes,
-                                               &healthcheck,
-                                               &config_reference,
-                                               NULL};
+const onnxd_command *const onnxd_commands[] = {
+    &serve,          &run,         &bench,       &inspect,          &check_config, &list_eps,
+    &list_operators, &list_passes, &healthcheck, &config_reference, NULL};
