@@ -52,6 +52,11 @@ double onnxd_cpu_flops(const onnxd_cpu_case *c)
         double rows = (double)c->outputs[0].shape.dims[0];
         return rows > 0 ? 2 * out * count_of(&inputs[0]) / rows : 0;
     }
+    if (is_op(c, "LSTM") || is_op(c, "GRU") || is_op(c, "RNN")) {
+        const onnxd_shape *x = &inputs[0].shape;
+        return 2 * (double)x->dims[0] * (double)x->dims[1] *
+               (count_of(&inputs[1]) + count_of(&inputs[2]));
+    }
     /* Everything else touches each element a few times. */
     return c->query->input_count > 0 ? 4 * (out + count_of(&inputs[0])) : 4 * out;
 }

@@ -197,6 +197,7 @@ extern const onnxd_cpu_implementation onnxd_cpu_simd_dense;
 extern const onnxd_cpu_implementation onnxd_cpu_simd_gemm;
 extern const onnxd_cpu_implementation onnxd_cpu_simd_matmul;
 extern const onnxd_cpu_implementation onnxd_cpu_simd_batched_matmul;
+extern const onnxd_cpu_implementation onnxd_cpu_simd_recurrent;
 
 struct onnxd_cpu_kernel {
     onnxd_kernel base;

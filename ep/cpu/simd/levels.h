@@ -24,6 +24,9 @@
     void onnxd_simd_binary_##level(onnxd_simd_binary op, const onnxd_simd_row *row);               \
     void onnxd_simd_activate_##level(const onnxd_simd_activation *activation, size_t count,        \
                                      const float *in, float *out);                                 \
+    void onnxd_simd_lstm_##level(const onnxd_simd_cell *cell);                                     \
+    void onnxd_simd_gru_reset_##level(const onnxd_simd_cell *cell);                                \
+    void onnxd_simd_gru_##level(const onnxd_simd_cell *cell);                                      \
     double onnxd_simd_arithmetic_##level(size_t steps);                                            \
     float onnxd_simd_read_##level(const float *from, size_t count);
 

@@ -140,6 +140,27 @@ typedef struct onnxd_simd_lrn {
     float *scratch;
 } onnxd_simd_lrn;
 
+/* ---- recurrent operators -----------------------------------------------------------------------
+ */
+
+/* A step of LSTM or GRU for one entry of the batch. Rows of gates hold `hidden` elements for each
+ * gate, in ONNX's order; a gate's argument is the sum of both rows. h and c hold the state before
+ * the step, then the one after it. */
+typedef struct onnxd_simd_cell {
+    size_t hidden;
+    onnxd_simd_activation activations[3]; /* f, g and LSTM's h */
+    float clip;                           /* bounds the arguments of f and g; INFINITY: does not */
+    const float *x, *recur;               /* rows of gates: X W^T and H R^T with the biases */
+    float *h;
+    /* LSTM: */
+    float *c;
+    const float *peepholes; /* [3 * hidden]: input, output, forget; NULL: none */
+    bool couples_input_and_forget;
+    /* GRU: reset (.) h, whose product with R is recur's last gate. NULL: linear before the reset,
+     * that gate is H R^T with its bias. */
+    float *reset;
+} onnxd_simd_cell;
+
 /* ---- a level --------------------------------------------------------------------------------- */
 
 typedef enum onnxd_simd_level {
@@ -178,6 +199,10 @@ typedef struct onnxd_simd {
     /* out[i] = activation(in[i]); out may be in. */
     void (*activate)(const onnxd_simd_activation *activation, size_t count, const float *in,
                      float *out);
+    void (*lstm)(const onnxd_simd_cell *cell);
+    /* Fills `reset`, which is there; then the product, then the rest. */
+    void (*gru_reset)(const onnxd_simd_cell *cell);
+    void (*gru)(const onnxd_simd_cell *cell);
     /* Multiplies and adds as fast as the level can, without touching memory: returns the
      * floating-point operations that `steps` steps are. */
     double (*arithmetic)(size_t steps);

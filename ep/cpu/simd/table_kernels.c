@@ -28,6 +28,9 @@ const onnxd_simd LEVEL_NAME(onnxd_simd) = {
     .transpose = LEVEL_NAME(onnxd_simd_transpose),
     .binary = LEVEL_NAME(onnxd_simd_binary),
     .activate = LEVEL_NAME(onnxd_simd_activate),
+    .lstm = LEVEL_NAME(onnxd_simd_lstm),
+    .gru_reset = LEVEL_NAME(onnxd_simd_gru_reset),
+    .gru = LEVEL_NAME(onnxd_simd_gru),
     .arithmetic = LEVEL_NAME(onnxd_simd_arithmetic),
     .read = LEVEL_NAME(onnxd_simd_read),
 };

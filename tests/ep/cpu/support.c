@@ -135,6 +135,16 @@ void node_ints(test_node *t, const char *name, size_t count, const int64_t *valu
     attribute->value.ints = copy;
 }
 
+void node_strings(test_node *t, const char *name, size_t count, const char *const *values)
+{
+    onnxd_text *copy = t->texts[t->attribute_count];
+    onnxd_attribute *attribute = add_attribute(t, name, ONNXD_ATTRIBUTE_STRINGS);
+    for (size_t i = 0; i < count; i++)
+        copy[i] = (onnxd_text){values[i], strlen(values[i])};
+    attribute->count = count;
+    attribute->value.strings = copy;
+}
+
 onnxd_status *node_resolve(test_node *t)
 {
     t->node->attributes = t->attributes;

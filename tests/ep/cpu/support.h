@@ -19,6 +19,7 @@ typedef struct test_node {
     onnxd_node *node;
     onnxd_attribute attributes[12];
     int64_t ints[12][8];
+    onnxd_text texts[12][8];
     uint32_t attribute_count;
 } test_node;
 
@@ -29,6 +30,7 @@ void node_int(test_node *t, const char *name, int64_t value);
 void node_float(test_node *t, const char *name, float value);
 void node_string(test_node *t, const char *name, const char *value);
 void node_ints(test_node *t, const char *name, size_t count, const int64_t *values);
+void node_strings(test_node *t, const char *name, size_t count, const char *const *values);
 onnxd_status *node_resolve(test_node *t);
 
 /* Relu of `count` floats and the query for it. End with node_deinit(&r->node). */
