@@ -185,10 +185,13 @@ static void each_entry(const piece *p, size_t step, cell_function function)
             continue;
         cell.x =
             gates_at(p->run, p->direction, entry, p->of->is_reverse ? length - 1 - step : step);
-        cell.recur = p->recur + b * p->run->gates;
+        float *recur = p->recur + b * p->run->gates;
+        float *last_gate = recur + p->run->gates - r->hidden;
+        cell.recur = recur;
         cell.h = p->h + b * r->hidden;
         cell.c = p->c + b * r->hidden;
-        cell.reset = p->of->late == NULL ? NULL : p->reset + b * r->hidden;
+        cell.factor = p->of->late == NULL ? last_gate : cell.h;
+        cell.reset = p->of->late == NULL ? last_gate : p->reset + b * r->hidden;
         function(r->simd, &cell);
     }
 }
@@ -213,10 +216,10 @@ static void run_step(const piece *p, size_t step, bool is_zero)
         [ONNXD_RECURRENCE_RNN] = rnn, [ONNXD_RECURRENCE_GRU] = gru, [ONNXD_RECURRENCE_LSTM] = lstm};
     const size_t hidden = p->run->r->hidden;
     multiply_state(p, is_zero);
-    if (p->of->late != NULL && !is_zero) {
+    if (p->run->r->kind == ONNXD_RECURRENCE_GRU)
         each_entry(p, step, gru_reset);
+    if (p->of->late != NULL && !is_zero)
         multiply(p, p->reset, p->of->late, NULL, p->run->gates - hidden, hidden);
-    }
     each_entry(p, step, functions[p->run->r->kind]);
     if (p->run->tensors->y != NULL)
         store_outputs(p, step);

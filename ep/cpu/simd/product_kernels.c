@@ -227,6 +227,10 @@ INLINED void fetch_next(const onnxd_simd_tile *tile, size_t first)
         __builtin_prefetch(tile->b_next + at, 0, 2);
 }
 
+/* Tiles of fewer rows read B faster than they multiply: such a rest is made two halves with the
+ * full tile before it. */
+#define FEW_ROWS (TILE_ROWS / 3 + 1)
+
 static void run_whole(const onnxd_simd_tile *tile)
 {
     static void (*const run_rows[TILE_ROWS])(const onnxd_simd_tile *, size_t) = {
@@ -247,13 +251,22 @@ static void run_whole(const onnxd_simd_tile *tile)
         run_12,
 #endif
     };
-    size_t first = 0;
-    for (; first + TILE_ROWS <= tile->rows; first += TILE_ROWS) {
+    size_t first = 0, left = tile->rows;
+    /* Packed rows are worked on as they were packed. */
+    const size_t least = TILE_ROWS + (tile->a_packed == NULL ? FEW_ROWS : 0);
+    for (; left >= least || left == TILE_ROWS; left -= TILE_ROWS, first += TILE_ROWS) {
         fetch_next(tile, first);
         run_rows[TILE_ROWS - 1](tile, first);
     }
-    if (first < tile->rows)
-        run_rows[tile->rows - first - 1](tile, first);
+    if (left > TILE_ROWS) {
+        const size_t half = (left + 1) / 2;
+        fetch_next(tile, first);
+        run_rows[half - 1](tile, first);
+        first += half;
+        left -= half;
+    }
+    if (left > 0)
+        run_rows[left - 1](tile, first);
 }
 
 /* ---- the tile -------------------------------------------------------------------------------- */

@@ -156,9 +156,10 @@ typedef struct onnxd_simd_cell {
     float *c;
     const float *peepholes; /* [3 * hidden]: input, output, forget; NULL: none */
     bool couples_input_and_forget;
-    /* GRU: reset (.) h, whose product with R is recur's last gate. NULL: linear before the reset,
-     * that gate is H R^T with its bias. */
-    float *reset;
+    /* GRU: reset = reset gate (.) factor, which is h, whose product with R then becomes recur's
+     * last gate, or, linear before the reset, that gate itself. */
+    const float *factor;
+    float *reset; /* may be factor */
 } onnxd_simd_cell;
 
 /* ---- a level --------------------------------------------------------------------------------- */
@@ -200,7 +201,7 @@ typedef struct onnxd_simd {
     void (*activate)(const onnxd_simd_activation *activation, size_t count, const float *in,
                      float *out);
     void (*lstm)(const onnxd_simd_cell *cell);
-    /* Fills `reset`, which is there; then the product, then the rest. */
+    /* Fills `reset`; what follows takes recur's last gate as it then is. */
     void (*gru_reset)(const onnxd_simd_cell *cell);
     void (*gru)(const onnxd_simd_cell *cell);
     /* Multiplies and adds as fast as the level can, without touching memory: returns the

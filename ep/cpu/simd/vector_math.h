@@ -102,6 +102,52 @@ static inline vf vf_tanh(vf x)
     return vf_copysign(vf_select(a > 0.625f, far, p * s * x + x), x);
 }
 
+/* ---- for states that are fed back ------------------------------------------------------------ */
+
+/* e^x = scale p + scale for x in [-87, 88]: the power of two is one number, and so all is normal,
+ * and ln(2) is one number too. It is 2e-9 off, and so is x for each power. */
+typedef struct vf_exp_near_parts {
+    vf scale, p;
+} vf_exp_near_parts;
+
+static inline vf_exp_near_parts vf_exp_near(vf x)
+{
+    const vf shifted = x * 0x1.715476p0f + ROUNDING_SHIFT;
+    const vf r = x - (shifted - ROUNDING_SHIFT) * 0x1.62e43p-1f;
+    vf p = vf_all(0x1.6850e4p-10f);
+    p = p * r + 0x1.123bccp-7f;
+    p = p * r + 0x1.555b98p-5f;
+    p = p * r + 0x1.55548ep-3f;
+    p = p * r + 0x1.fffff8p-2f;
+    p = p * (r * r) + r;
+    /* The shift moves all of the sum out but the integer. */
+    return (vf_exp_near_parts){(vf)(((vi)shifted << 23) + 0x3f800000), p};
+}
+
+/* A function as a fraction, so that products and sums of several take one division. */
+typedef struct vf_fraction {
+    vf numerator, divisor;
+} vf_fraction;
+
+/* 1 + e^-x, of which the sigmoid is the reciprocal. Up to 2e12, and so three of them can be
+ * multiplied; below -28 it stays as it is there, where the sigmoid is 7e-13. */
+static inline vf vf_sigmoid_divisor(vf x)
+{
+    const vf_exp_near_parts e = vf_exp_near(-vf_max(vf_all(-28.0f), vf_min(vf_all(28.0f), x)));
+    return 1.0f + (e.scale * e.p + e.scale);
+}
+
+/* With m = e^2x - 1, which keeps its digits around 0: m / (m + 2). The divisor is up to 5e8. */
+static inline vf_fraction vf_tanh_fraction(vf x)
+{
+    const vf_exp_near_parts e =
+        vf_exp_near(2.0f * vf_max(vf_all(-10.0f), vf_min(vf_all(10.0f), x)));
+    const vf m = e.scale * e.p + (e.scale - 1.0f);
+    return (vf_fraction){m, m + 2.0f};
+}
+
+/* ---- the error function ---------------------------------------------------------------------- */
+
 /* Within 1: x and an odd polynomial of it. Beyond: 1 - e^(-a q), -a q the logarithm of 1 - erf(a),
  * q a polynomial around 2.4 without large terms that cancel near 1; at 4 the result is 1. Both
  * fitted for the least greatest error. */
