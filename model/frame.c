@@ -83,6 +83,7 @@ static void free_slots(onnxd_frame *frame)
     for (onnxd_node_id n = 0; frame->slots != NULL && n < frame->graph->node_count; n++) {
         onnxd_kernel_release(frame->slots[n].kernel);
         onnxd_free(frame->slots[n].types);
+        onnxd_free(frame->slots[n].views);
     }
     onnxd_free(frame->slots);
 }
@@ -153,19 +154,29 @@ void onnxd_frame_clear(onnxd_frame *frame)
         onnxd_frame_set(frame, v, NULL);
 }
 
-onnxd_status *onnxd_frame_keep_kernel(onnxd_frame *frame, onnxd_node_id node,
-                                      const onnxd_tensor_type *types, size_t count,
-                                      onnxd_kernel *kernel)
+static onnxd_status *make_room(onnxd_node_slot *slot, size_t count)
 {
+    if (slot->types == NULL)
+        slot->types = onnxd_alloc_zero(count, sizeof(slot->types[0]));
+    if (slot->views == NULL)
+        slot->views = onnxd_alloc_zero(count, sizeof(slot->views[0]));
+    if (slot->types == NULL || slot->views == NULL)
+        return onnxd_error_out_of_memory("a frame", count * sizeof(slot->views[0]), UINT64_MAX);
+    return NULL;
+}
+
+onnxd_status *onnxd_frame_keep_kernel(onnxd_frame *frame, onnxd_node_id node, onnxd_kernel *kernel)
+{
+    const onnxd_node *of = &frame->graph->nodes[node];
+    const size_t count = (size_t)of->input_count + of->output_count;
     onnxd_node_slot *slot = &frame->slots[node];
-    if (slot->types == NULL) {
-        slot->types = onnxd_alloc_zero(count, sizeof(types[0]));
-        if (slot->types == NULL) {
-            onnxd_kernel_release(kernel);
-            return onnxd_error_out_of_memory("a frame", count * sizeof(types[0]), UINT64_MAX);
-        }
+    onnxd_status *status = make_room(slot, count);
+    if (status != NULL) {
+        onnxd_kernel_release(kernel);
+        return status;
     }
-    memcpy(slot->types, types, count * sizeof(types[0]));
+    memcpy(slot->types, frame->types, count * sizeof(slot->types[0]));
+    memcpy(slot->views, frame->views, count * sizeof(slot->views[0]));
     onnxd_kernel_release(slot->kernel);
     slot->kernel = kernel;
     return NULL;

@@ -10,10 +10,13 @@
 #include "ep/ep.h"
 #include "graph/datum.h"
 
-/* The kernel that a node used last, and the types that it was made for. */
+/* What a node used last, for when inputs of the same types come again. */
 typedef struct onnxd_node_slot {
-    onnxd_kernel *kernel;
+    onnxd_kernel *kernel; /* for these types; NULL: none yet, or output 0 is a view of input 0 */
     onnxd_tensor_type *types; /* inputs, then outputs; NULL until the first use */
+    onnxd_tensor_view *views; /* the same; where the data lie is each run's own */
+    /* The types of the outputs follow from those of the inputs: no value but constants decides. */
+    bool is_settled;
 } onnxd_node_slot;
 
 typedef struct onnxd_frame onnxd_frame;
@@ -45,9 +48,9 @@ void onnxd_frame_set(onnxd_frame *frame, onnxd_value_id value, onnxd_datum *datu
 void onnxd_frame_drop_after(onnxd_frame *frame, onnxd_node_id node);
 /* Lets go of everything but constants and kernels. */
 void onnxd_frame_clear(onnxd_frame *frame);
-/* Makes the slot's types the given ones, `kernel` its kernel; takes over the reference. */
+/* Makes the frame's types and views those of the node's slot, and `kernel`, which may be NULL, its
+ * kernel; takes over the reference, also on failure. Errors: OUT_OF_MEMORY. */
 ONNXD_NODISCARD onnxd_status *onnxd_frame_keep_kernel(onnxd_frame *frame, onnxd_node_id node,
-                                                      const onnxd_tensor_type *types, size_t count,
                                                       onnxd_kernel *kernel);
 
 #endif

@@ -76,36 +76,47 @@ static onnxd_status *gather(onnxd_interpreter *it, onnxd_frame *frame, const onn
     return NULL;
 }
 
-/* The kernel for the frame's types: the slot's own when they are those of last time. */
-static onnxd_status *find_kernel(onnxd_interpreter *it, onnxd_frame *frame, onnxd_node_id id,
-                                 onnxd_kernel **out_kernel)
+/* The slot gets a kernel for the frame's types, unless it is for them already. */
+static onnxd_status *find_kernel(onnxd_interpreter *it, onnxd_frame *frame, onnxd_node_id id)
 {
     const onnxd_node *node = &frame->graph->nodes[id];
     const size_t count = (size_t)node->input_count + node->output_count;
-    onnxd_node_slot *slot = &frame->slots[id];
+    const onnxd_node_slot *slot = &frame->slots[id];
     bool is_same = slot->kernel != NULL;
     for (size_t i = 0; i < count && is_same; i++)
         is_same = slot->types[i].dtype == frame->types[i].dtype &&
                   onnxd_shape_equal(&slot->types[i].shape, &frame->types[i].shape);
-    if (!is_same) {
-        onnxd_kernel *kernel;
-        const onnxd_op_query query = {
-            .node = node,
-            .opset = node->opset,
-            .input_count = node->input_count,
-            .output_count = node->output_count,
-            .inputs = frame->types,
-            .outputs = frame->types + node->input_count,
-            .constants = frame->constants,
-        };
-        ONNXD_TRY(onnxd_ep_get_kernel(it->ep, &query, &kernel));
-        ONNXD_TRY(onnxd_frame_keep_kernel(frame, id, frame->types, count, kernel));
-    }
-    *out_kernel = slot->kernel;
-    return NULL;
+    if (is_same)
+        return NULL;
+    onnxd_kernel *kernel;
+    const onnxd_op_query query = {
+        .node = node,
+        .opset = node->opset,
+        .input_count = node->input_count,
+        .output_count = node->output_count,
+        .inputs = frame->types,
+        .outputs = frame->types + node->input_count,
+        .constants = frame->constants,
+    };
+    ONNXD_TRY(onnxd_ep_get_kernel(it->ep, &query, &kernel));
+    return onnxd_frame_keep_kernel(frame, id, kernel);
 }
 
-/* Tensors for the outputs into the frame's operands, and their views. */
+/* A tensor for output `i` into the frame's operands. */
+static onnxd_status *make_output(onnxd_interpreter *it, onnxd_frame *frame, const onnxd_node *node,
+                                 uint32_t i, const onnxd_tensor_type *type,
+                                 onnxd_tensor **out_tensor)
+{
+    onnxd_tensor *tensor;
+    ONNXD_TRY(allocate(&it->env, type->dtype, &type->shape, &tensor));
+    onnxd_status *status = onnxd_datum_of_tensor(tensor, &frame->operands[node->input_count + i]);
+    onnxd_tensor_release(tensor);
+    if (status == NULL)
+        *out_tensor = tensor; /* the operand's */
+    return status;
+}
+
+/* All of them, and their views. */
 static onnxd_status *make_outputs(onnxd_interpreter *it, onnxd_frame *frame, const onnxd_node *node)
 {
     const onnxd_device_id device = onnxd_ep_device_id(it->ep);
@@ -121,23 +132,20 @@ static onnxd_status *make_outputs(onnxd_interpreter *it, onnxd_frame *frame, con
         if (type->dtype == ONNXD_UNDEFINED || !onnxd_shape_is_static(&type->shape))
             return onnxd_error(ONNXD_UNIMPLEMENTED,
                                "the type of output %u does not follow from the inputs", i);
-        ONNXD_TRY(allocate(&it->env, type->dtype, &type->shape, &tensor));
-        onnxd_status *status = onnxd_datum_of_tensor(tensor, &frame->operands[at]);
+        ONNXD_TRY(make_output(it, frame, node, i, type, &tensor));
         frame->views[at] = onnxd_tensor_as_view(tensor);
         frame->views[at].device = device;
-        onnxd_tensor_release(tensor);
-        ONNXD_TRY(status);
     }
     return NULL;
 }
 
-static onnxd_status *enqueue(onnxd_interpreter *it, onnxd_frame *frame, const onnxd_node *node,
-                             onnxd_kernel *kernel)
+static onnxd_status *enqueue(onnxd_interpreter *it, onnxd_kernel *kernel, const onnxd_node *node,
+                             onnxd_tensor_view *views)
 {
     onnxd_tensor *workspace = NULL;
     onnxd_kernel_args args = {
-        .inputs = frame->views,
-        .outputs = frame->views + node->input_count,
+        .inputs = views,
+        .outputs = views + node->input_count,
         .input_count = node->input_count,
         .output_count = node->output_count,
         .strings = &it->strings,
@@ -153,11 +161,10 @@ static onnxd_status *enqueue(onnxd_interpreter *it, onnxd_frame *frame, const on
 }
 
 /* Output 0 shares the bytes of input 0. */
-static onnxd_status *make_view(onnxd_frame *frame, const onnxd_node *node)
+static onnxd_status *make_view(onnxd_frame *frame, const onnxd_node *node, const onnxd_shape *shape)
 {
     onnxd_tensor *alias;
-    ONNXD_TRY(onnxd_tensor_alias(frame->operands[0]->tensor, &frame->types[node->input_count].shape,
-                                 &alias));
+    ONNXD_TRY(onnxd_tensor_alias(frame->operands[0]->tensor, shape, &alias));
     onnxd_status *status = onnxd_datum_of_tensor(alias, &frame->operands[node->input_count]);
     onnxd_tensor_release(alias);
     return status;
@@ -170,17 +177,80 @@ static bool is_view(const onnxd_frame *frame, const onnxd_node *node)
            onnxd_shape_is_static(&frame->types[node->input_count].shape);
 }
 
+/* Whether the values that inference has looked at are the same in every run. */
+static bool is_decided_by_types(const onnxd_frame *frame, const onnxd_node *node)
+{
+    for (uint32_t i = 0; i < node->input_count && i < 32; i++)
+        if (((node->def->shape_inputs >> i) & 1u) != 0 && frame->operands[i] != NULL &&
+            frame->constants[i] == NULL)
+            return false;
+    return true;
+}
+
+/* Infers, and finds a kernel. */
+static onnxd_status *run_anew(onnxd_interpreter *it, onnxd_frame *frame, onnxd_node_id id)
+{
+    const onnxd_node *node = &frame->graph->nodes[id];
+    onnxd_node_slot *slot = &frame->slots[id];
+    slot->is_settled = false;
+    ONNXD_TRY(gather(it, frame, node));
+    ONNXD_TRY(onnxd_op_infer(node, frame->types, frame->known, frame->types + node->input_count));
+    const bool has_view = is_view(frame, node);
+    if (has_view) {
+        ONNXD_TRY(onnxd_frame_keep_kernel(frame, id, NULL));
+    } else {
+        ONNXD_TRY(make_outputs(it, frame, node));
+        ONNXD_TRY(find_kernel(it, frame, id));
+    }
+    slot->is_settled = is_decided_by_types(frame, node);
+    return has_view ? make_view(frame, node, &frame->types[node->input_count].shape)
+                    : enqueue(it, slot->kernel, node, frame->views);
+}
+
+static bool has_last_types(const onnxd_frame *frame, const onnxd_node *node,
+                           const onnxd_node_slot *slot)
+{
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        const onnxd_datum *datum = frame->operands[i];
+        const onnxd_tensor_type *last = &slot->types[i];
+        const onnxd_dtype dtype = datum == NULL ? ONNXD_UNDEFINED : datum->dtype;
+        if (dtype != last->dtype)
+            return false;
+        if (datum != NULL && (datum->kind != ONNXD_VALUE_TENSOR ||
+                              !onnxd_shape_equal(&datum->tensor->shape, &last->shape)))
+            return false;
+    }
+    return true;
+}
+
+/* As last time, on other data. */
+static onnxd_status *run_again(onnxd_interpreter *it, onnxd_frame *frame, const onnxd_node *node,
+                               const onnxd_node_slot *slot)
+{
+    onnxd_tensor_view *views = slot->views;
+    onnxd_tensor *tensor;
+    if (slot->kernel == NULL)
+        return make_view(frame, node, &slot->types[node->input_count].shape);
+    for (uint32_t i = 0; i < node->input_count; i++)
+        if (frame->operands[i] != NULL)
+            views[i].data = frame->operands[i]->tensor->data;
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        const uint32_t at = node->input_count + i;
+        if (node->outputs[i] == ONNXD_NONE)
+            continue;
+        ONNXD_TRY(make_output(it, frame, node, i, &slot->types[at], &tensor));
+        views[at].data = tensor->data;
+    }
+    return enqueue(it, slot->kernel, node, views);
+}
+
 static onnxd_status *run_kernel(onnxd_interpreter *it, onnxd_frame *frame, onnxd_node_id id)
 {
     const onnxd_node *node = &frame->graph->nodes[id];
-    onnxd_kernel *kernel;
-    ONNXD_TRY(gather(it, frame, node));
-    ONNXD_TRY(onnxd_op_infer(node, frame->types, frame->known, frame->types + node->input_count));
-    if (is_view(frame, node))
-        return make_view(frame, node);
-    ONNXD_TRY(make_outputs(it, frame, node));
-    ONNXD_TRY(find_kernel(it, frame, id, &kernel));
-    return enqueue(it, frame, node, kernel);
+    const onnxd_node_slot *slot = &frame->slots[id];
+    if (slot->is_settled && has_last_types(frame, node, slot))
+        return run_again(it, frame, node, slot);
+    return run_anew(it, frame, id);
 }
 
 /* ---- one node of any kind ------------------------------------------------------------------ */
@@ -209,12 +279,12 @@ static onnxd_status *check_presence(const onnxd_frame *frame, const onnxd_node *
 
 static onnxd_status *run_dynamic(onnxd_interpreter *it, onnxd_frame *frame, const onnxd_node *node)
 {
-    for (uint32_t i = 0; i < node->input_count; i++)
+    const uint32_t formals = node->input_count - node->capture_count;
+    for (uint32_t i = 0; i < formals; i++)
         frame->types[i] = frame->operands[i] == NULL
                               ? (onnxd_tensor_type){.shape = onnxd_shape_unknown()}
                               : onnxd_datum_type(frame->operands[i]);
-    ONNXD_TRY(onnxd_op_check_types(node->def, node, frame->types,
-                                   node->input_count - node->capture_count));
+    ONNXD_TRY(onnxd_op_check_types(node->def, node, frame->types, formals));
     onnxd_dynamic dynamic = {
         .node = node,
         .params = node->params,

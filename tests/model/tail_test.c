@@ -156,6 +156,38 @@ Test(tail, keeps_its_kernels)
     onnxd_runtime_destroy(runtime);
 }
 
+/* x[N] ─► NonZero ─► c[1,?] ─► Shape ─► s[2] ─► ConstantOfShape ─► y: s has one type in every run,
+ * but its value decides y's shape. */
+Test(tail, a_value_decides_where_types_are_the_same)
+{
+    static const float inputs[][4] = {{1, 0, 2, 0}, {1, 2, 3, 4}, {0, 0, 0, 0}, {1, 0, 2, 0}};
+    static const int64_t counts[] = {2, 4, 0, 2};
+    onnx_file file = onnx_file_begin();
+    onnx_input(&file, "x", ONNXD_FLOAT, "N");
+    onnx_node(&file, "NonZero", "x", "c");
+    onnx_node(&file, "Shape", "c", "s");
+    onnx_node(&file, "ConstantOfShape", "s", "y");
+    onnx_output(&file, "y", ONNXD_FLOAT, "A,B");
+    onnxd_runtime *runtime = support_runtime(CPU);
+    onnxd_model *model = support_load(runtime, &file, NULL);
+    onnxd_plan *plan;
+    onnxd_tensor_view input = support_view(inputs[0], ONNXD_FLOAT, "4");
+    support_ok(onnxd_model_prepare(model, &input, &plan));
+    for (size_t round = 0; round < sizeof(counts) / sizeof(counts[0]); round++) {
+        onnxd_run *run;
+        input = support_view(inputs[round], ONNXD_FLOAT, "4");
+        support_ok(onnxd_run_once(plan, &input, &run));
+        const onnxd_tensor_view *y = &onnxd_run_outputs(run)[0];
+        cr_assert_eq(y->shape.rank, 2);
+        cr_expect_eq(y->shape.dims[1], counts[round], "round %zu: %lld", round,
+                     (long long)y->shape.dims[1]);
+        onnxd_run_release(run);
+    }
+    onnxd_plan_release(plan);
+    onnxd_model_release(model);
+    onnxd_runtime_destroy(runtime);
+}
+
 Test(tail, a_value_beyond_the_limit_is_refused)
 {
     onnx_file file;
