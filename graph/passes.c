@@ -97,3 +97,43 @@ onnxd_status *onnxd_passes_run(onnxd_graph *graph, const onnxd_pass_env *env)
     }
     return NULL;
 }
+
+/* ---- one pass ------------------------------------------------------------------------------ */
+
+typedef struct single {
+    const onnxd_pass *pass;
+    const onnxd_pass_env *env;
+    onnxd_status *status;
+} single;
+
+/* A provider's pass is trusted no further than a model file. Verified before the removed nodes go,
+ * because dropping them relies on ids and order, and after, because somebody may still use what
+ * they made. */
+static onnxd_status *run_checked(onnxd_graph *graph, const single *s)
+{
+    uint32_t changes = 0;
+    ONNXD_TRY(s->pass->run(graph, s->env, &changes));
+    if (changes == 0)
+        return NULL;
+    ONNXD_TRY(onnxd_graph_verify(graph));
+    ONNXD_TRY(onnxd_graph_compact(graph));
+    ONNXD_TRY(onnxd_graph_verify(graph));
+    return onnxd_infer_shapes(graph);
+}
+
+/* Recursion ends at the loader's limit on nested subgraphs. */
+static void run_deep(onnxd_graph *graph, void *context) // NOLINT(misc-no-recursion)
+{
+    single *s = context;
+    if (s->status == NULL)
+        s->status = run_checked(graph, s);
+    for (uint32_t n = 0; n < graph->node_count && s->status == NULL; n++)
+        onnxd_node_subgraphs(&graph->nodes[n], run_deep, s);
+}
+
+onnxd_status *onnxd_pass_run(onnxd_graph *graph, const onnxd_pass *pass, const onnxd_pass_env *env)
+{
+    single s = {.pass = pass, .env = env};
+    run_deep(graph, &s);
+    return s.status;
+}

@@ -40,6 +40,11 @@ ONNXD_NODISCARD onnxd_status *onnxd_pass_check_disabled(const onnxd_pass_env *en
  * has changed and at the end. */
 ONNXD_NODISCARD onnxd_status *onnxd_passes_run(onnxd_graph *graph, const onnxd_pass_env *env);
 
+/* Runs one pass, such as a provider's, on a graph whose types are inferred and then on its
+ * subgraphs; what it has changed is verified, compacted and inferred again. */
+ONNXD_NODISCARD onnxd_status *onnxd_pass_run(onnxd_graph *graph, const onnxd_pass *pass,
+                                             const onnxd_pass_env *env);
+
 /* Infers every value's type from the inputs' declared types, in subgraphs too. A contradiction with
  * a declared type is INVALID_ARGUMENT; a node without a definition, or with inputs of unknown
  * types, leaves its outputs unknown. So does, in a subgraph, whatever is wrong there: it is wrong

@@ -55,22 +55,6 @@ static onnxd_status *make_spaces(onnxd_model *model)
 
 /* ---- passes -------------------------------------------------------------------------------- */
 
-/* A provider's pass is trusted no further than a model file. Verified before the removed nodes go,
- * because dropping them relies on ids and order, and after, because somebody may still use what
- * they made. */
-static onnxd_status *run_custom_pass(onnxd_graph *graph, const onnxd_pass *pass,
-                                     const onnxd_pass_env *env)
-{
-    uint32_t changes = 0;
-    ONNXD_TRY(pass->run(graph, env, &changes));
-    if (changes == 0)
-        return NULL;
-    ONNXD_TRY(onnxd_graph_verify(graph));
-    ONNXD_TRY(onnxd_graph_compact(graph));
-    ONNXD_TRY(onnxd_graph_verify(graph));
-    return onnxd_infer_shapes(graph);
-}
-
 /* Names of generic passes and of those of the model's instances. */
 static onnxd_status *check_disabled(const onnxd_model *model, const onnxd_pass_env *env)
 {
@@ -107,14 +91,14 @@ static onnxd_status *run_custom_passes(onnxd_model *model, const onnxd_pass_env 
             if (onnxd_pass_is_disabled(env, (*passes)->name) ||
                 ((*passes)->is_private && !is_alone(model, i)))
                 continue;
-            onnxd_status *status = run_custom_pass(model->graph, *passes, env);
+            onnxd_status *status = onnxd_pass_run(model->graph, *passes, env);
             if (status != NULL)
                 return onnxd_status_context(status, "pass '%s' of %s", (*passes)->name,
                                             onnxd_ep_label(model->eps[i]));
         }
     }
     /* Weights that a pass has replaced would stay in memory. */
-    return run_custom_pass(model->graph, &onnxd_pass_remove_dead, env);
+    return onnxd_pass_run(model->graph, &onnxd_pass_remove_dead, env);
 }
 
 /* ---- the plan of static shapes ------------------------------------------------------------- */

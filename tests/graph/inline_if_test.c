@@ -249,6 +249,20 @@ Test(inline_if, captured_constants_are_known_in_subgraphs)
     onnxd_graph_destroy(graph);
 }
 
+/* One pass, as a provider's is run: in the branch, which has what it drops, and around it. */
+Test(inline_if, one_pass_goes_through_subgraphs)
+{
+    onnxd_graph *graph = graph_with_input();
+    build_if(graph, "x,x", 1, "y", branch(graph, "Neg", "t"), NULL);
+    build_signature(graph, "x", "y");
+    expect_ok(onnxd_infer_shapes(graph));
+    expect_ok(onnxd_pass_run(graph, &onnxd_pass_remove_dead, &env));
+    const onnxd_graph *inner = graph->nodes[0].attributes[0].value.graph;
+    cr_assert_eq(inner->node_count, 1);
+    cr_expect_str_eq(inner->nodes[0].op_type, "Neg");
+    onnxd_graph_destroy(graph);
+}
+
 /* Operators that make their own outputs are computed at load too, where all is known. */
 Test(inline_if, operators_with_outputs_of_their_own_fold)
 {
