@@ -6,8 +6,8 @@
  *   set inputs ─► run ─► get outputs ─► clear
  *
  * Tensors come from the runtime's host pool. Kernels are those of a host-addressable instance; a
- * node whose input types are those of its last run uses the same kernel again, and what it knew of its
- * outputs where no other value decides their types.
+ * node whose input types are those of its last run uses the same kernel again, and what it knew of
+ * its outputs where no other value decides their types.
  *
  * Threads: one at a time; on the instance's device thread, as its kernels demand.
  */
