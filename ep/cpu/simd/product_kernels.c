@@ -213,12 +213,13 @@ BY_ROWS(12, 1)
 #undef BY_ROWS
 
 /* While TILE_ROWS rows are worked on, their part of what the next tile needs of B is brought
- * nearer: it comes from far, and all of it at once would have to be waited for. */
+ * nearer: it comes from far, and all of it at once would have to be waited for. Few rows read B in
+ * one stream, which the processor foresees. */
 INLINED void fetch_next(const onnxd_simd_tile *tile, size_t first)
 {
     const size_t line = 64 / sizeof(float);
     const size_t count = tile->taps * tile->depth * TILE_COLUMNS;
-    if (tile->b_next == NULL)
+    if (tile->b_next == NULL || tile->rows < 2 * TILE_ROWS)
         return;
     const size_t part = (count / (tile->rows / TILE_ROWS) + line) / line * line;
     const size_t begin = first / TILE_ROWS * part,
@@ -260,7 +261,6 @@ static void run_whole(const onnxd_simd_tile *tile)
     }
     if (left > TILE_ROWS) {
         const size_t half = (left + 1) / 2;
-        fetch_next(tile, first);
         run_rows[half - 1](tile, first);
         first += half;
         left -= half;
