@@ -210,6 +210,9 @@ static onnxd_status *run_anew(onnxd_interpreter *it, onnxd_frame *frame, onnxd_n
 static bool has_last_types(const onnxd_frame *frame, const onnxd_node *node,
                            const onnxd_node_slot *slot)
 {
+    /* Without a kernel there is a view of input 0. */
+    if (slot->kernel == NULL && frame->operands[0] == NULL)
+        return false;
     for (uint32_t i = 0; i < node->input_count; i++) {
         const onnxd_datum *datum = frame->operands[i];
         const onnxd_tensor_type *last = &slot->types[i];
