@@ -52,6 +52,13 @@ bool onnxd_simd_activation_of(const onnxd_fused_activation *from, onnxd_simd_act
     case ONNXD_FUSED_HARD_SWISH:
         *out = (onnxd_simd_activation){ONNXD_SIMD_HARD_SWISH, 1.0f / 6, 0.5f};
         return true;
+    case ONNXD_FUSED_SCALED_HARD_SWISH:
+        *out = (onnxd_simd_activation){ONNXD_SIMD_SCALED_HARD_SWISH, from->function.alpha,
+                                       from->function.beta};
+        return true;
+    case ONNXD_FUSED_SWISH:
+        *out = (onnxd_simd_activation){ONNXD_SIMD_SILU, from->function.alpha, 0};
+        return true;
     case ONNXD_FUSED_GELU:
         *out = (onnxd_simd_activation){.function = ONNXD_SIMD_GELU};
         return true;

@@ -85,13 +85,21 @@ onnxd_status *onnxd_fused_parse_gemm(const onnxd_node *node, onnxd_fused_activat
 
 onnxd_status *onnxd_fused_parse_conv(const onnxd_node *node, onnxd_fused_activation *out_activation)
 {
-    static const char *const names[] = {"Relu", "Tanh",        "Sigmoid",   "LeakyRelu",
-                                        "Clip", "HardSigmoid", "HardSwish", "Gelu"};
+    static const char *const names[] = {"Relu",  "Tanh",        "Sigmoid",   "LeakyRelu",
+                                        "Clip",  "HardSigmoid", "HardSwish", "ScaledHardSwish",
+                                        "Swish", "Gelu"};
     static const onnxd_activation_kind kinds[] = {
         ONNXD_ACTIVATION_RELU,       ONNXD_ACTIVATION_TANH,   ONNXD_ACTIVATION_SIGMOID,
         ONNXD_ACTIVATION_LEAKY_RELU, ONNXD_ACTIVATION_AFFINE, ONNXD_ACTIVATION_HARD_SIGMOID,
-        ONNXD_ACTIVATION_AFFINE,     ONNXD_ACTIVATION_AFFINE};
-    static const size_t parameter_counts[] = {0, 0, 0, 1, 2, 2, 0, 0};
+        ONNXD_ACTIVATION_AFFINE,     ONNXD_ACTIVATION_AFFINE, ONNXD_ACTIVATION_AFFINE,
+        ONNXD_ACTIVATION_AFFINE};
+    static const onnxd_fused_kind fused_kinds[] = {
+        ONNXD_FUSED_SCALED,     ONNXD_FUSED_SCALED,
+        ONNXD_FUSED_SCALED,     ONNXD_FUSED_SCALED,
+        ONNXD_FUSED_CLIP,       ONNXD_FUSED_SCALED,
+        ONNXD_FUSED_HARD_SWISH, ONNXD_FUSED_SCALED_HARD_SWISH,
+        ONNXD_FUSED_SWISH,      ONNXD_FUSED_GELU};
+    static const size_t parameter_counts[] = {0, 0, 0, 1, 2, 2, 0, 2, 1, 0};
     onnxd_fused_activation a = {.kind = ONNXD_FUSED_SCALED, .before = 1, .after = 1};
     const float *values = NULL;
     size_t choice = 0, count = 0;
@@ -106,15 +114,11 @@ onnxd_status *onnxd_fused_parse_conv(const onnxd_node *node, onnxd_fused_activat
         return onnxd_op_error(node,
                               "attribute 'activation_params' has %zu values, but %s needs %zu",
                               count, names[choice], needed);
+    a.kind = fused_kinds[choice];
     a.function.kind = kinds[choice];
-    if (strcmp(names[choice], "Clip") == 0) {
-        a.kind = ONNXD_FUSED_CLIP;
+    if (a.kind == ONNXD_FUSED_CLIP) {
         a.low = values[0];
         a.high = values[1];
-    } else if (strcmp(names[choice], "HardSwish") == 0) {
-        a.kind = ONNXD_FUSED_HARD_SWISH;
-    } else if (strcmp(names[choice], "Gelu") == 0) {
-        a.kind = ONNXD_FUSED_GELU;
     } else if (needed != 0) {
         a.function.alpha = values[0];
         a.function.beta = needed > 1 ? values[1] : 0;

@@ -12,6 +12,8 @@ typedef enum onnxd_fused_kind {
     ONNXD_FUSED_SCALED, /* after * f(before * x), with f one of the recurrent operators' */
     ONNXD_FUSED_CLIP,   /* to [low, high]; high where they contradict */
     ONNXD_FUSED_HARD_SWISH,
+    ONNXD_FUSED_SCALED_HARD_SWISH, /* function.alpha * hard_swish(x) + function.beta */
+    ONNXD_FUSED_SWISH,             /* x * sigmoid(function.alpha * x) */
     ONNXD_FUSED_GELU
 } onnxd_fused_kind;
 
@@ -26,7 +28,8 @@ typedef struct onnxd_fused_activation {
  * Errors: INVALID_ARGUMENT for an unknown name or a lacking parameter. */
 ONNXD_NODISCARD onnxd_status *onnxd_fused_parse_gemm(const onnxd_node *node,
                                                      onnxd_fused_activation *out_activation);
-/* FusedConv's: the attributes activation and activation_params; of its names, and Gelu. */
+/* FusedConv's: the attributes activation and activation_params; of its names, Gelu, Swish with its
+ * alpha, and ScaledHardSwish with a factor and an addend. */
 ONNXD_NODISCARD onnxd_status *onnxd_fused_parse_conv(const onnxd_node *node,
                                                      onnxd_fused_activation *out_activation);
 

@@ -1,14 +1,18 @@
 #include "ep/cpu/passes/fusion.h"
 
 #include <float.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "ep/cpu/passes/pattern.h"
 #include "graph/attributes.h"
 
 /* Attributes and inputs of a node, with room for those that are added. */
 #define MAX_ATTRIBUTES 16
 #define MAX_INPUTS 4
+/* Broadcasting was an attribute before. */
+#define BROADCAST_SINCE 7
 
 onnxd_status *onnxd_fusion_init(onnxd_fusion *f, onnxd_graph *graph, const onnxd_pass_env *env)
 {
@@ -51,7 +55,7 @@ static onnxd_node *open_node(const onnxd_fusion *f, const onnxd_fusion_rule *rul
     onnxd_node *node = onnxd_graph_only_producer(f->graph, f->uses, value);
     if (node == NULL || !onnxd_node_is(node, ONNXD_INTERNAL_DOMAIN, rule->op_type))
         return NULL;
-    return rule->is_open(node) ? node : NULL;
+    return node->attribute_count + 2 <= MAX_ATTRIBUTES && rule->is_open(node) ? node : NULL;
 }
 
 /* ---- activations ----------------------------------------------------------------------------- */
@@ -62,25 +66,6 @@ typedef struct activation {
     float params[2];
     size_t param_count;
 } activation;
-
-/* A bound of Clip: input `index`, or before opset 11 an attribute. False when it is not known. */
-static bool read_bound(const onnxd_fusion *f, const onnxd_node *node, uint32_t index,
-                       const char *name, float *inout_bound)
-{
-    if (node->opset < 11) {
-        onnxd_status *status = onnxd_attribute_float(node, name, inout_bound);
-        const bool is_read = status == NULL;
-        onnxd_status_free(status);
-        return is_read;
-    }
-    if (index >= node->input_count || node->inputs[index] == ONNXD_NONE)
-        return true;
-    const onnxd_tensor *constant = onnxd_node_float_constant(f->graph, node, index);
-    if (constant == NULL || constant->count != 1)
-        return false;
-    *inout_bound = *(const float *)constant->data;
-    return true;
-}
 
 static bool read_floats(const onnxd_node *node, activation *a, const char *const *names)
 {
@@ -102,6 +87,7 @@ static bool activation_of(const onnxd_fusion *f, const onnxd_node *node, activat
         {"HardSwish", {0}, 0},
         {"Gelu", {0}, 0},
         {"LeakyRelu", {0.01f}, 1},
+        {"Swish", {1}, 1},
         {"HardSigmoid", {0.2f, 0.5f}, 2},
         {"Clip", {-FLT_MAX, FLT_MAX}, 2},
     };
@@ -113,8 +99,7 @@ static bool activation_of(const onnxd_fusion *f, const onnxd_node *node, activat
         if (strcmp(out->name, "Gelu") == 0 && node->attribute_count > 0)
             return false;
         if (strcmp(out->name, "Clip") == 0)
-            return read_bound(f, node, 1, "min", &out->params[0]) &&
-                   read_bound(f, node, 2, "max", &out->params[1]);
+            return onnxd_pattern_clip_bounds(f->graph, node, &out->params[0], &out->params[1]);
         return read_floats(node, out, names);
     }
     return false;
@@ -123,9 +108,10 @@ static bool activation_of(const onnxd_fusion *f, const onnxd_node *node, activat
 static onnxd_status *set_activation(onnxd_fusion *f, onnxd_node *node, const activation *a)
 {
     onnxd_attribute attributes[MAX_ATTRIBUTES];
-    uint32_t count = node->attribute_count;
-    if (count > 0)
-        memcpy(attributes, node->attributes, count * sizeof(attributes[0]));
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < node->attribute_count; i++)
+        if (strncmp(node->attributes[i].name, "activation", strlen("activation")) != 0)
+            attributes[count++] = node->attributes[i];
     attributes[count++] = onnxd_text_attribute("activation", a->name);
     if (a->param_count > 0)
         ONNXD_TRY(onnxd_graph_floats(f->graph, "activation_params", a->params, a->param_count,
@@ -139,10 +125,65 @@ static onnxd_status *fuse_activation(onnxd_fusion *f, const onnxd_fusion_rule *r
 {
     activation a;
     onnxd_node *node = open_node(f, rule, after->inputs[0]);
-    if (node == NULL || node->attribute_count + 2 > MAX_ATTRIBUTES || !activation_of(f, after, &a))
+    if (node == NULL || !activation_of(f, after, &a))
         return NULL;
     ONNXD_TRY(set_activation(f, node, &a));
     onnxd_fusion_take_over(f, node, after);
+    return NULL;
+}
+
+/* ---- a factor and an addend behind an activation --------------------------------------------- */
+
+/* The finite constant of one element that `after` multiplies with or adds, of its input `index`. */
+static bool read_scalar(const onnxd_fusion *f, const onnxd_node *after, uint32_t index,
+                        float *out_scalar)
+{
+    const onnxd_tensor *constant = onnxd_node_float_constant(f->graph, after, index);
+    const int32_t rank = f->graph->values[after->inputs[1 - index]].type.shape.rank;
+    if (constant == NULL || constant->count != 1 || constant->shape.rank > rank)
+        return false;
+    *out_scalar = *(const float *)constant->data;
+    return isfinite(*out_scalar) != 0;
+}
+
+/* Reads (Scaled)HardSwish of a node. */
+static bool read_affine(const onnxd_node *node, activation *out)
+{
+    const onnxd_attribute *name = onnxd_node_attribute(node, "activation");
+    const onnxd_attribute *params = onnxd_node_attribute(node, "activation_params");
+    *out = (activation){"ScaledHardSwish", {1, 0}, 2};
+    if (name == NULL || name->kind != ONNXD_ATTRIBUTE_STRING)
+        return false;
+    if (strcmp(name->value.s.data, "HardSwish") == 0)
+        return true;
+    if (strcmp(name->value.s.data, out->name) != 0 || params == NULL || params->count != 2)
+        return false;
+    memcpy(out->params, params->value.floats, sizeof(out->params));
+    return true;
+}
+
+/* A Mul or Add of one constant behind a node that ends in a HardSwish, as networks with learnt
+ * scales have it. */
+static onnxd_status *fuse_affine(onnxd_fusion *f, const onnxd_fusion_rule *rule, onnxd_node *after)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        activation a;
+        float scalar;
+        onnxd_node *node = onnxd_graph_only_producer(f->graph, f->uses, after->inputs[1 - i]);
+        if (node == NULL || !onnxd_node_is(node, ONNXD_INTERNAL_DOMAIN, rule->op_type) ||
+            node->attribute_count + 2 > MAX_ATTRIBUTES || !read_affine(node, &a) ||
+            !read_scalar(f, after, i, &scalar))
+            continue;
+        if (onnxd_node_is(after, "", "Add")) {
+            a.params[1] += scalar;
+        } else {
+            a.params[0] *= scalar;
+            a.params[1] *= scalar;
+        }
+        ONNXD_TRY(set_activation(f, node, &a));
+        onnxd_fusion_take_over(f, node, after);
+        return NULL;
+    }
     return NULL;
 }
 
@@ -182,7 +223,13 @@ onnxd_status *onnxd_fusion_try(onnxd_fusion *f, const onnxd_fusion_rule *rule, o
     if (after->is_removed || after->input_count == 0 || after->output_count != 1)
         return NULL;
     const bool is_sum = onnxd_node_is(after, "", "Sum") && after->input_count == 2;
-    if (is_sum || onnxd_node_is(after, "", "Add"))
-        return fuse_addition(f, rule, after);
+    const bool is_addition = is_sum || onnxd_node_is(after, "", "Add");
+    if (is_addition)
+        ONNXD_TRY(fuse_addition(f, rule, after));
+    if (after->is_removed || is_sum)
+        return NULL;
+    if (after->input_count == 2 && after->opset >= BROADCAST_SINCE &&
+        (is_addition || onnxd_node_is(after, "", "Mul")))
+        return fuse_affine(f, rule, after);
     return fuse_activation(f, rule, after);
 }

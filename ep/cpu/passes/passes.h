@@ -15,5 +15,6 @@ extern const onnxd_pass onnxd_cpu_pass_shuffle_channels;
 extern const onnxd_pass onnxd_cpu_pass_fuse_convolution;
 extern const onnxd_pass onnxd_cpu_pass_fuse_dense;
 extern const onnxd_pass onnxd_cpu_pass_fuse_gelu;
+extern const onnxd_pass onnxd_cpu_pass_fuse_swish;
 
 #endif

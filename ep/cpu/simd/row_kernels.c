@@ -19,7 +19,8 @@ INLINED void activate_row(onnxd_simd_function function, const onnxd_simd_activat
     X(RELU)                                                                                        \
     X(LEAKY_RELU)                                                                                  \
     X(CLIP)                                                                                        \
-    X(HARD_SIGMOID) X(HARD_SWISH) X(SIGMOID) X(SILU) X(TANH) X(ERF) X(EXP) X(GELU) X(GELU_TANH)
+    X(HARD_SIGMOID)                                                                                \
+    X(HARD_SWISH) X(SCALED_HARD_SWISH) X(SIGMOID) X(SILU) X(TANH) X(ERF) X(EXP) X(GELU) X(GELU_TANH)
 
 void LEVEL_NAME(onnxd_simd_activate)(const onnxd_simd_activation *activation, size_t count,
                                      const float *in, float *out)

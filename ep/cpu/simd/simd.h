@@ -35,6 +35,8 @@ typedef enum onnxd_simd_function {
     ONNXD_SIMD_CLIP,         /* min(max(x, alpha), beta) */
     ONNXD_SIMD_HARD_SIGMOID, /* min(max(alpha x + beta, 0), 1) */
     ONNXD_SIMD_HARD_SWISH,   /* x hard_sigmoid(x) */
+    /* alpha x min(max(x / 6 + 1 / 2, 0), 1) + beta */
+    ONNXD_SIMD_SCALED_HARD_SWISH,
     ONNXD_SIMD_SIGMOID,
     ONNXD_SIMD_SILU, /* x sigmoid(alpha x) */
     ONNXD_SIMD_TANH,

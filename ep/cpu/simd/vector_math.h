@@ -189,6 +189,11 @@ static inline vf vf_hard_sigmoid(vf x, float alpha, float beta)
     return vf_min(vf_all(1.0f), vf_max(vf_all(0.0f), x * alpha + beta));
 }
 
+static inline vf vf_scaled_hard_swish(vf x, float factor, float addend)
+{
+    return x * vf_hard_sigmoid(x, 1.0f / 6, 0.5f) * factor + addend;
+}
+
 static inline vf vf_activate(const onnxd_simd_activation *activation, vf x)
 {
     switch (activation->function) {
@@ -202,6 +207,8 @@ static inline vf vf_activate(const onnxd_simd_activation *activation, vf x)
         return vf_hard_sigmoid(x, activation->alpha, activation->beta);
     case ONNXD_SIMD_HARD_SWISH:
         return x * vf_hard_sigmoid(x, activation->alpha, activation->beta);
+    case ONNXD_SIMD_SCALED_HARD_SWISH:
+        return vf_scaled_hard_swish(x, activation->alpha, activation->beta);
     case ONNXD_SIMD_SIGMOID:
         return vf_sigmoid(x);
     case ONNXD_SIMD_SILU:

@@ -65,6 +65,7 @@ const onnxd_simd_activation each_activation[ONNXD_SIMD_FUNCTION_COUNT] = {
     {ONNXD_SIMD_CLIP, -0.5f, 0.75f},
     {ONNXD_SIMD_HARD_SIGMOID, 0.2f, 0.5f},
     {ONNXD_SIMD_HARD_SWISH, 1.0f / 6, 0.5f},
+    {ONNXD_SIMD_SCALED_HARD_SWISH, -0.75f, 0.25f},
     {ONNXD_SIMD_SIGMOID, 0, 0},
     {ONNXD_SIMD_SILU, 1, 0},
     {ONNXD_SIMD_TANH, 0, 0},
@@ -93,6 +94,8 @@ long double activation_reference(const onnxd_simd_activation *a, long double x)
         return clip((long double)a->alpha * x + (long double)a->beta, 0, 1);
     case ONNXD_SIMD_HARD_SWISH:
         return x * clip((long double)a->alpha * x + (long double)a->beta, 0, 1);
+    case ONNXD_SIMD_SCALED_HARD_SWISH:
+        return (long double)a->alpha * (x * clip(x / 6 + 0.5L, 0, 1)) + (long double)a->beta;
     case ONNXD_SIMD_SIGMOID:
         return 1 / (1 + expl(-x));
     case ONNXD_SIMD_SILU:

@@ -111,7 +111,8 @@ Test(simd_activation, are_within_two_units)
 static void check_cancelling(const onnxd_simd *simd)
 {
     static const onnxd_simd_function functions[] = {ONNXD_SIMD_HARD_SIGMOID, ONNXD_SIMD_HARD_SWISH,
-                                                    ONNXD_SIMD_GELU, ONNXD_SIMD_GELU_TANH};
+                                                    ONNXD_SIMD_SCALED_HARD_SWISH, ONNXD_SIMD_GELU,
+                                                    ONNXD_SIMD_GELU_TANH};
     float x[CHUNK], out[CHUNK];
     for (size_t f = 0; f < sizeof(functions) / sizeof(functions[0]); f++) {
         const onnxd_simd_activation *a = &each_activation[functions[f]];
@@ -121,7 +122,9 @@ static void check_cancelling(const onnxd_simd *simd)
             simd->activate(a, CHUNK, x, out);
             for (size_t i = 0; i < CHUNK; i++) {
                 const double at = (double)x[i], line = fabs(at * (double)a->alpha) + 0.5;
-                const double terms = f == 0 ? line : f == 1 ? line * fabs(at) : 2 * fabs(at);
+                const double terms = f == 0   ? line
+                                     : f <= 2 ? line * fabs(at) + (double)a->beta
+                                              : 2 * fabs(at);
                 expect_near((double)out[i], (double)activation_reference(a, (long double)at),
                             0x1p-23 * terms, "%s, function %d of %a: %a",
                             onnxd_simd_level_name(simd->level), (int)a->function, at,
@@ -158,6 +161,9 @@ static const struct {
     {ONNXD_SIMD_HARD_SWISH, INFINITY, INFINITY},
     {ONNXD_SIMD_HARD_SWISH, -INFINITY, NAN},
     {ONNXD_SIMD_HARD_SWISH, -4, -0.0f},
+    {ONNXD_SIMD_SCALED_HARD_SWISH, -4, 0.25f},
+    {ONNXD_SIMD_SCALED_HARD_SWISH, 4, -2.75f},
+    {ONNXD_SIMD_SCALED_HARD_SWISH, INFINITY, -INFINITY},
     {ONNXD_SIMD_SIGMOID, -INFINITY, 0},
     {ONNXD_SIMD_SIGMOID, -FLT_MAX, 0},
     {ONNXD_SIMD_SIGMOID, -104, 0},
