@@ -92,6 +92,23 @@ typedef struct onnxd_simd_window {
     bool is_continued; /* `out` holds what earlier pixels of the window gave */
 } onnxd_simd_window;
 
+/* ---- convolution channel by channel ---------------------------------------------------------- */
+
+/* Neighbouring pixels of one row of the output. Their windows are given by rows of taps: where the
+ * first tap of the first pixel's window reads, and its weights, [channels] for each tap. */
+typedef struct onnxd_simd_depthwise {
+    const float *const *in, *const *weights; /* [rows] */
+    size_t in_offset, weight_offset;         /* added to each of them */
+    size_t rows, columns;                    /* taps of a window; may be 0 */
+    size_t column_step; /* from what one tap of a row reads to what the next one does */
+    size_t pixel_step;  /* from what a tap reads for one pixel to what it does for the next */
+    size_t pixels, channels;
+    float *out;
+    bool is_continued; /* adds to what `out` holds */
+    /* Its residual is of the first pixel and lies as `out` does. NULL: nothing follows. */
+    const onnxd_simd_post *post;
+} onnxd_simd_depthwise;
+
 /* ---- Winograd's convolution ------------------------------------------------------------------ */
 
 /* A tile of the output: 36 matrices' elements become up to 4 x 4 pixels. */
@@ -182,12 +199,10 @@ typedef struct onnxd_simd {
      * tap, an element of each row; what lies in place of rows beyond `rows` is not read. Of the
      * tile it reads a, a_stride, taps, depth and rows. `out` has room for whole tiles. */
     void (*pack_rows)(const onnxd_simd_tile *tile, float *out);
-    /* Per channel: the largest element, the sum times `scale`, and the sum of the products with
-     * `weights` [count][channels] followed by `post` (NULL: nothing). */
+    /* Per channel: the largest element, and the sum times `scale`. */
     void (*maximum)(const onnxd_simd_window *window, size_t channels);
     void (*sum)(const onnxd_simd_window *window, size_t channels, float scale);
-    void (*depthwise)(const onnxd_simd_window *window, size_t channels, const float *weights,
-                      const onnxd_simd_post *post);
+    void (*depthwise)(const onnxd_simd_depthwise *pixels);
     /* The 36 pixels of a tile into the 36 matrices: of matrix i out[i * matrix + channel]. */
     void (*winograd_in)(const float *const *pixels, size_t channels, float *out, size_t matrix);
     void (*winograd_out)(const onnxd_simd_winograd_out *tile, size_t maps);

@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "ep/cpu/simd/levels.h"
-#include "ep/cpu/simd/vector_math.h"
+#include "ep/cpu/simd/vector.h"
 
 /* Vectors that are worked on together. */
 #define GROUP 4
@@ -76,45 +76,6 @@ INLINED void sum_of(const onnxd_simd_window *w, const size_t vectors, const size
 void LEVEL_NAME(onnxd_simd_sum)(const onnxd_simd_window *window, size_t channels, float scale)
 {
 #define BODY(vectors, lanes, channel) sum_of(window, vectors, lanes, channel, scale)
-    EACH_CHANNEL(channels, BODY);
-#undef BODY
-}
-
-/* ---- convolution, channel by channel --------------------------------------------------------- */
-
-INLINED void depthwise_of(const onnxd_simd_window *w, const float *weights, size_t channels,
-                          const onnxd_simd_post *post, const size_t vectors, const size_t lanes,
-                          size_t channel)
-{
-    group sum;
-    UNROLLED
-    for (size_t j = 0; j < vectors; j++)
-        sum.of[j] = w->is_continued ? vf_load_some(w->out + channel + j * LANES, lanes) : vf_all(0);
-    for (size_t p = 0; p < w->count; p++) {
-        UNROLLED
-        for (size_t j = 0; j < vectors; j++)
-            sum.of[j] += vf_load_some(w->pixels[p] + channel + j * LANES, lanes) *
-                         vf_load_some(weights + p * channels + channel + j * LANES, lanes);
-    }
-    UNROLLED
-    for (size_t j = 0; j < vectors; j++) {
-        const size_t at = channel + j * LANES;
-        vf v = sum.of[j];
-        if (post != NULL && post->bias != NULL)
-            v += vf_load_some(post->bias + at, lanes);
-        if (post != NULL && post->residual != NULL)
-            v += vf_load_some(post->residual + at, lanes);
-        if (post != NULL && post->activation.function != ONNXD_SIMD_IDENTITY)
-            v = vf_activate(&post->activation, v);
-        vf_store_some(w->out + at, v, lanes);
-    }
-}
-
-void LEVEL_NAME(onnxd_simd_depthwise)(const onnxd_simd_window *window, size_t channels,
-                                      const float *weights, const onnxd_simd_post *post)
-{
-#define BODY(vectors, lanes, channel)                                                              \
-    depthwise_of(window, weights, channels, post, vectors, lanes, channel)
     EACH_CHANNEL(channels, BODY);
 #undef BODY
 }

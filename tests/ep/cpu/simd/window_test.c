@@ -1,4 +1,4 @@
-/* Windows over channels-last pixels: the largest, the sum, and the channel by channel product. */
+/* Windows over channels-last pixels: the largest and the sum, channel by channel. */
 #include <math.h>
 
 #include <criterion/criterion.h>
@@ -11,23 +11,21 @@
 #define WIDE_CHANNELS (3 * 4 * ONNXD_SIMD_MAX_LANES + 5)
 #define MOST_PIXELS 64
 
-typedef enum kind { MAXIMUM, SUM, DEPTHWISE, KINDS } kind;
+typedef enum kind { MAXIMUM, SUM, KINDS } kind;
 
 typedef struct window_run {
     kind kind;
     size_t channels, count;
     bool is_continued;
     float *pixels[MOST_PIXELS];
-    float *weights, *before, *out;
+    float *before, *out;
     float scale;
-    const onnxd_simd_post *post;
 } window_run;
 
 static void window_run_init(window_run *run, uint64_t *seed)
 {
     for (size_t p = 0; p < run->count; p++)
         run->pixels[p] = random_floats(seed, run->channels);
-    run->weights = random_floats(seed, run->channels * run->count);
     run->before = random_floats(seed, run->channels);
     /* Behind what is written, guards for the longest vector. */
     run->out = guard_floats(run->channels + ONNXD_SIMD_MAX_LANES);
@@ -39,7 +37,6 @@ static void window_run_deinit(window_run *run)
 {
     for (size_t p = 0; p < run->count; p++)
         onnxd_free(run->pixels[p]);
-    onnxd_free(run->weights);
     onnxd_free(run->before);
     onnxd_free(run->out);
 }
@@ -51,19 +48,11 @@ static double expected(const window_run *run, size_t c)
     for (size_t p = 0; p < run->count; p++) {
         const double x = (double)run->pixels[p][c];
         most = fmax(most, x);
-        sum += run->kind == DEPTHWISE ? x * (double)run->weights[p * run->channels + c] : x;
+        sum += x;
     }
     if (run->kind == MAXIMUM)
         return most;
-    if (run->kind == SUM)
-        return sum * (double)run->scale;
-    if (run->post == NULL)
-        return sum;
-    if (run->post->bias != NULL)
-        sum += (double)run->post->bias[c];
-    if (run->post->residual != NULL)
-        sum += (double)run->post->residual[c];
-    return (double)activation_reference(&run->post->activation, sum);
+    return sum * (double)run->scale;
 }
 
 static void run_window(const onnxd_simd *simd, const window_run *run)
@@ -75,10 +64,8 @@ static void run_window(const onnxd_simd *simd, const window_run *run)
         .pixels = pixels, .count = run->count, .out = run->out, .is_continued = run->is_continued};
     if (run->kind == MAXIMUM)
         simd->maximum(&window, run->channels);
-    else if (run->kind == SUM)
-        simd->sum(&window, run->channels, run->scale);
     else
-        simd->depthwise(&window, run->channels, run->weights, run->post);
+        simd->sum(&window, run->channels, run->scale);
 }
 
 static void check_window(const onnxd_simd *simd, window_run run)
@@ -119,35 +106,6 @@ static void check_channels(const onnxd_simd *simd)
 Test(simd_window, all_channel_counts)
 {
     each_level(check_channels);
-}
-
-static void check_posts(const onnxd_simd *simd)
-{
-    static const size_t channels[] = {1, 3, 8, 21, 64, 70};
-    uint64_t seed = 5;
-    for (size_t c = 0; c < sizeof(channels) / sizeof(channels[0]); c++) {
-        float *bias = random_floats(&seed, channels[c]);
-        float *residual = random_floats(&seed, channels[c]);
-        for (int function = 0; function < ONNXD_SIMD_FUNCTION_COUNT; function++) {
-            for (unsigned bits = 0; bits < 8; bits++) {
-                const onnxd_simd_post post = {.activation = each_activation[function],
-                                              .bias = (bits & 1) != 0 ? bias : NULL,
-                                              .residual = (bits & 2) != 0 ? residual : NULL};
-                check_window(simd, (window_run){.kind = DEPTHWISE,
-                                                .channels = channels[c],
-                                                .count = 9,
-                                                .is_continued = (bits & 4) != 0,
-                                                .post = &post});
-            }
-        }
-        onnxd_free(bias);
-        onnxd_free(residual);
-    }
-}
-
-Test(simd_window, what_follows_a_depthwise_product)
-{
-    each_level(check_posts);
 }
 
 /* NaN is never the largest, whatever stands before and after it; infinities count. */
