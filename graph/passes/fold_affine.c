@@ -1,7 +1,7 @@
 /*
  * A factor and an addend for each channel of a result, all constant, become part of the weights
  * that made it. They come as a BatchNormalization in inference, a Mul or an Add; what takes them in
- * is a convolution or another BatchNormalization.
+ * is a convolution, a transposed one or another BatchNormalization.
  *
  *   convolution     W'[m] = W[m] factor[m]       B'[m] = B[m] factor[m] + addend[m]
  *   normalisation   scale' = scale factor        B' = B factor + addend
@@ -73,6 +73,12 @@ static bool read_affine(const onnxd_graph *graph, const onnxd_node *node, affine
 
 /* ---- what takes it in ------------------------------------------------------------------------ */
 
+static int64_t groups_of(const onnxd_node *node)
+{
+    const onnxd_attribute *group = onnxd_node_attribute(node, "group");
+    return group == NULL || group->kind != ONNXD_ATTRIBUTE_INT ? 1 : group->value.i;
+}
+
 /* Channels of the result of a node whose weights can be changed; 0: it is none. */
 static size_t channels_of(const onnxd_graph *graph, const onnxd_node *node)
 {
@@ -82,10 +88,27 @@ static size_t channels_of(const onnxd_graph *graph, const onnxd_node *node)
         return onnxd_batch_norm_is_affine(graph, node) ? onnxd_batch_norm_channels(graph, node) : 0;
     const onnxd_tensor *weights = onnxd_node_float_constant(graph, node, WEIGHTS);
     const bool has_bias = node->input_count > BIAS && node->inputs[BIAS] != ONNXD_NONE;
-    if (!onnxd_node_is(node, "", "Conv") || weights == NULL || weights->count == 0 ||
-        (has_bias && onnxd_node_float_constant(graph, node, BIAS) == NULL))
+    const bool is_transposed = onnxd_node_is(node, "", "ConvTranspose");
+    if ((!is_transposed && !onnxd_node_is(node, "", "Conv")) || weights == NULL ||
+        weights->count == 0 || (has_bias && onnxd_node_float_constant(graph, node, BIAS) == NULL))
         return 0;
-    return (size_t)weights->shape.dims[0];
+    if (!is_transposed)
+        return (size_t)weights->shape.dims[0];
+    const int64_t groups = groups_of(node);
+    const bool fits = weights->shape.rank > 2 && groups > 0 && weights->shape.dims[0] % groups == 0;
+    return fits ? (size_t)(weights->shape.dims[1] * groups) : 0;
+}
+
+/* The channel that element `i` of the weights is for. Those of a ConvTranspose, which begin with
+ * the input's channels, are [channels, maps / groups, ...]. */
+static size_t channel_of(const onnxd_node *node, const onnxd_shape *weights, size_t per_channel,
+                         size_t i)
+{
+    if (!onnxd_node_is(node, "", "ConvTranspose"))
+        return i / per_channel;
+    const size_t maps = (size_t)weights->dims[1], channels = (size_t)weights->dims[0];
+    const size_t groups = (size_t)groups_of(node), taps = per_channel * groups / channels;
+    return i / (channels / groups * maps * taps) * maps + i / taps % maps;
 }
 
 static onnxd_status *set_weights(onnxd_graph *graph, onnxd_node *node, onnxd_value_id weights,
@@ -111,7 +134,7 @@ static onnxd_status *take_in(onnxd_graph *graph, onnxd_node *node, const affine 
     for (size_t c = 0; bias != NULL && c < a->channels; c++)
         a->addends[c] += ((const float *)bias->data)[c] * a->factors[c];
     for (size_t i = 0; i < weights->count; i++)
-        scaled[i] = from[i] * a->factors[i / per_channel];
+        scaled[i] = from[i] * a->factors[channel_of(node, &weights->shape, per_channel, i)];
     ONNXD_TRY(onnxd_graph_derive_constant(graph, node->inputs[WEIGHTS], "scaled", &weights->shape,
                                           scaled, &new_weights));
     ONNXD_TRY(onnxd_graph_derive_constant(graph, node->inputs[WEIGHTS], "shifted", &vector,

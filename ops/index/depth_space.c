@@ -4,19 +4,16 @@
 
 #include "base/size_math.h"
 #include "ops/choice.h"
+#include "ops/index/depth_space.h"
 #include "ops/move.h"
 #include "ops/ops.h"
 #include "ops/support.h"
 #include "ops/types.h"
 
-typedef struct depth_params {
-    int64_t block;
-    bool is_channel_first; /* CRD */
-} depth_params;
-
 enum { BATCH, DEPTH, HEIGHT, WIDTH, IMAGE_RANK };
 
-static onnxd_status *parse_block(const onnxd_node *node, const char *const *names, depth_params *p)
+static onnxd_status *parse_block(const onnxd_node *node, const char *const *names,
+                                 onnxd_depth_params *p)
 {
     ONNXD_TRY(onnxd_attributes_allow(node, names));
     ONNXD_TRY(onnxd_attribute_require(node, "blocksize"));
@@ -36,7 +33,7 @@ static onnxd_status *parse_mode(const onnxd_node *node, int64_t opset, onnxd_are
 {
     (void)opset, (void)arena;
     static const char *const names[] = {"blocksize", "mode", NULL};
-    depth_params *p = params;
+    onnxd_depth_params *p = params;
     static const char *const modes[] = {"DCR", "CRD"};
     size_t mode = 0;
     ONNXD_TRY(parse_block(node, names, p));
@@ -80,7 +77,7 @@ typedef onnxd_status *(*scale)(const onnxd_node *node, int32_t axis, int64_t dim
 
 static onnxd_status *infer(onnxd_infer *infer, scale depth, scale space)
 {
-    const depth_params *p = infer->params;
+    const onnxd_depth_params *p = infer->params;
     const onnxd_shape *input = &infer->inputs[0].shape;
     onnxd_shape shape = onnxd_shape_of_rank(IMAGE_RANK);
     infer->outputs[0].dtype = infer->inputs[0].dtype;
@@ -134,7 +131,7 @@ static onnxd_status *transpose(const onnxd_compute *compute, const onnxd_shape *
 static onnxd_status *compute_to_space(const onnxd_compute *compute)
 {
     static const int depth_last[] = {0, 3, 4, 1, 5, 2}, depth_first[] = {0, 1, 4, 2, 5, 3};
-    const depth_params *p = compute->params;
+    const onnxd_depth_params *p = compute->params;
     const int64_t *dims = compute->inputs[0].shape.dims;
     int64_t b = p->block, channels = dims[DEPTH] / (b * b);
     onnxd_shape shape = {.rank = 6, .dims = {dims[0], b, b, channels, dims[2], dims[3]}};
@@ -148,7 +145,7 @@ static onnxd_status *compute_to_space(const onnxd_compute *compute)
 static onnxd_status *compute_to_depth(const onnxd_compute *compute)
 {
     static const int depth_last[] = {0, 3, 5, 1, 2, 4}, depth_first[] = {0, 1, 3, 5, 2, 4};
-    const depth_params *p = compute->params;
+    const onnxd_depth_params *p = compute->params;
     const int64_t *dims = compute->inputs[0].shape.dims;
     int64_t b = p->block;
     onnxd_shape shape = {.rank = 6, .dims = {dims[0], dims[1], dims[2] / b, b, dims[3] / b, b}};
@@ -160,8 +157,9 @@ static onnxd_status *compute_to_depth(const onnxd_compute *compute)
         .op_type = name, .domain = "", .since = first, .until = last, .min_inputs = 1,             \
         .max_inputs = 1, .min_outputs = 1, .max_outputs = 1,                                       \
         .inputs = {{.types = set, .type_variable = 1}},                                            \
-        .outputs = {{.types = set, .type_variable = 1}}, .params_bytes = sizeof(depth_params),     \
-        .parse = parse_function, .infer = infer_##direction, .compute = compute_##direction        \
+        .outputs = {{.types = set, .type_variable = 1}},                                           \
+        .params_bytes = sizeof(onnxd_depth_params), .parse = parse_function,                       \
+        .infer = infer_##direction, .compute = compute_##direction                                 \
     }
 
 const onnxd_op_def onnxd_op_depth_space[] = {

@@ -32,6 +32,7 @@ static const original originals[] = {
     {"GlobalAveragePool", "", ONNXD_OPSET_MAX, 1u << 0},
     {"GlobalMaxPool", "", ONNXD_OPSET_MAX, 1u << 0},
     {"LRN", "", ONNXD_OPSET_MAX, 1u << 0},
+    {"DepthToSpace", "", ONNXD_OPSET_MAX, 1u << 0},
 };
 
 static const original *original_of(const onnxd_node *node)
@@ -218,5 +219,6 @@ const onnxd_op_def onnxd_op_channels_last[] = {
     ONE_INPUT("GlobalAveragePool", 0),
     ONE_INPUT("GlobalMaxPool", 0),
     ONE_INPUT("LRN", sizeof(onnxd_lrn_params)),
+    ONE_INPUT("DepthToSpace", sizeof(onnxd_depth_params)),
     {.op_type = NULL},
 };

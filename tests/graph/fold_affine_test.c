@@ -75,6 +75,30 @@ Test(fold_affine, factors_and_addends)
     onnxd_graph_destroy(graph);
 }
 
+/* The weights of a transposed convolution begin with the input's channels: two groups of one
+ * channel each, two maps of two taps per group. */
+Test(fold_affine, factors_of_a_transposed_convolution)
+{
+    const onnxd_attribute group[] = {
+        {.name = "group", .kind = ONNXD_ATTRIBUTE_INT, .count = 1, .value.i = 2}, {0}};
+    onnxd_graph *graph = build_graph();
+    real_type(graph, "x", "1x2x3");
+    real_constant(graph, "w", "2x2x2", 1);
+    real_constant(graph, "m", "4x1", 1);
+    real_node(graph, "ConvTranspose", "x,w", "c", group);
+    real_node(graph, "Mul", "c,m", "y", NULL);
+    build_signature(graph, "x", "y");
+    real_pass(graph, find_pass("fold_affine"), true);
+    expect_graph(graph, HEADER "input x: float[1,2,3]\n"
+                               "constant w/scaled/5: float[2,2,2] "
+                               "{1.0, 2.0, 6.0, 8.0, 15.0, 18.0, 28.0, 32.0}\n"
+                               "constant w/shifted/6: float[4] {0.0, 0.0, 0.0, 0.0}\n"
+                               "node ConvTranspose (x, w/scaled/5, w/shifted/6) -> "
+                               "(y: float[1,4,4]) {group=2}\n"
+                               "output y: float[1,4,4]\n");
+    onnxd_graph_destroy(graph);
+}
+
 Test(fold_affine, into_a_normalization)
 {
     onnxd_graph *graph = build_graph();

@@ -27,6 +27,8 @@ Test(channels_last, values)
         {OWN "GlobalMaxPool", 1, "", "float[2,1,2,1]{1,9,3,7}", "float[2,1,1,1]{9,7}"},
         {OWN "LRN", 1, "size=1 alpha=1.0 beta=1.0 bias=0.0", "float[1,2,2]{1,2,4,8}",
          "float[1,2,2]{1,0.5,0.25,0.125}"},
+        {OWN "DepthToSpace", 1, "blocksize=2", "float[1,1,2,4]{1,2,3,4,5,6,7,8}",
+         "float[1,2,4,1]{1,2,5,6,3,4,7,8}"},
         {OWN "Conv", 1, "", "float[0,2,2]{}; float[1,2,1]{1,1}", "float[0,2,1]{}"},
     };
     EXPECT_EVALUATED(calls);

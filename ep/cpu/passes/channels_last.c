@@ -10,6 +10,8 @@
  */
 #include "ep/cpu/passes/channels_last.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
 #include "ep/cpu/passes/passes.h"
 #include "ops/layout/channels_last.h"
@@ -38,16 +40,58 @@ bool onnxd_layout_has_twin(const onnxd_layout *l, onnxd_value_id value)
 
 /* ---- twins ----------------------------------------------------------------------------------- */
 
+void onnxd_layout_perm(int32_t rank, bool to_last, int64_t *perm)
+{
+    perm[0] = 0;
+    for (int32_t i = 1; i < rank; i++)
+        perm[i] = to_last ? (i + 1 < rank ? i + 1 : 1) : (i == 1 ? rank - 1 : i - 1);
+}
+
+/* An image of one pixel has its elements in one order either way. */
+static bool is_pixel(const onnxd_shape *first)
+{
+    bool is_one = first->rank >= 3 && onnxd_dim_is_static(first->dims[1]);
+    for (int32_t i = 2; i < first->rank; i++)
+        is_one = is_one && first->dims[i] == 1;
+    return is_one;
+}
+
+static onnxd_status *add_reshape(onnxd_layout *l, onnxd_value_id from, onnxd_value_id to,
+                                 const onnxd_shape *shape)
+{
+    onnxd_value_id inputs[] = {from, ONNXD_NONE};
+    int64_t dims[ONNXD_MAX_RANK];
+    memcpy(dims, shape->dims, sizeof(dims));
+    dims[0] = 0; /* as it is */
+    ONNXD_TRY(
+        onnxd_graph_derive_ints(l->graph, from, "shape", dims, (size_t)shape->rank, &inputs[1]));
+    const onnxd_node node = {.name = "",
+                             .domain = "",
+                             .op_type = "Reshape",
+                             .opset = onnxd_graph_opset(l->graph, ""),
+                             .inputs = inputs,
+                             .outputs = &to,
+                             .input_count = 2,
+                             .output_count = 1};
+    return onnxd_graph_add_resolved(l->graph, l->registry, &node);
+}
+
+/* Before opset 5 the shape of a Reshape was an attribute. */
+#define SHAPE_INPUT_SINCE 5
+
+/* `first` is the shape of the one that is not channels-last. */
 static onnxd_status *add_transpose(onnxd_layout *l, onnxd_value_id from, onnxd_value_id to,
-                                   int32_t rank, bool to_last)
+                                   const onnxd_shape *first, bool to_last)
 {
     int64_t perm[ONNXD_MAX_RANK];
     onnxd_attribute attribute;
-    for (int32_t i = 0; i < rank; i++)
-        perm[i] = i;
-    for (int32_t i = 1; i < rank; i++)
-        perm[i] = to_last ? (i + 1 < rank ? i + 1 : 1) : (i == 1 ? rank - 1 : i - 1);
-    ONNXD_TRY(onnxd_graph_ints(l->graph, "perm", perm, (size_t)rank, &attribute));
+    if (is_pixel(first) && first->dims[1] > 0 &&
+        onnxd_graph_opset(l->graph, "") >= SHAPE_INPUT_SINCE) {
+        const onnxd_shape last = onnxd_channels_last(first);
+        return add_reshape(l, from, to, to_last ? &last : first);
+    }
+    onnxd_layout_perm(first->rank, to_last, perm);
+    ONNXD_TRY(onnxd_graph_ints(l->graph, "perm", perm, (size_t)first->rank, &attribute));
     const onnxd_node node = {.name = "",
                              .domain = "",
                              .op_type = "Transpose",
@@ -68,7 +112,8 @@ onnxd_status *onnxd_layout_require_twin(onnxd_layout *l, onnxd_value_id value,
     if (l->twins[value] == ONNXD_NONE) {
         onnxd_value_id twin = ONNXD_NONE;
         ONNXD_TRY(onnxd_graph_derive_value(l->graph, value, "channels_last", &twin));
-        ONNXD_TRY(add_transpose(l, value, twin, onnxd_layout_rank_of(l, value), true));
+        const onnxd_shape shape = type_of(l, value)->shape;
+        ONNXD_TRY(add_transpose(l, value, twin, &shape, true));
         l->twins[value] = twin;
     }
     *out_twin = l->twins[value];
@@ -78,15 +123,25 @@ onnxd_status *onnxd_layout_require_twin(onnxd_layout *l, onnxd_value_id value,
 /* The node makes the twin of what it made before, whose reader may never come. */
 onnxd_status *onnxd_layout_turn_output(onnxd_layout *l, onnxd_node *node)
 {
-    const onnxd_value_id value = node->outputs[0];
-    onnxd_value_id twin = ONNXD_NONE;
-    ONNXD_TRY(onnxd_graph_derive_value(l->graph, value, "channels_last", &twin));
-    l->graph->values[twin].producer = l->graph->values[value].producer;
-    l->graph->values[value].producer = ONNXD_NONE;
-    node->outputs[0] = twin;
-    l->twins[value] = twin;
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        const onnxd_value_id value = node->outputs[i];
+        onnxd_value_id twin = ONNXD_NONE;
+        if (value == ONNXD_NONE)
+            continue;
+        ONNXD_TRY(onnxd_graph_derive_value(l->graph, value, "channels_last", &twin));
+        l->graph->values[twin].producer = l->graph->values[value].producer;
+        l->graph->values[value].producer = ONNXD_NONE;
+        node->outputs[i] = twin;
+        l->twins[value] = twin;
+    }
     l->changes++;
     return NULL;
+}
+
+static onnxd_status *restore_value(onnxd_layout *l, onnxd_value_id value)
+{
+    const onnxd_shape shape = type_of(l, value)->shape;
+    return add_transpose(l, l->twins[value], value, &shape, false);
 }
 
 /* The former values that are read still come from their twins. */
@@ -99,7 +154,7 @@ static onnxd_status *restore_values(onnxd_layout *l)
         const onnxd_value *value = &l->graph->values[v];
         if (l->twins[v] != ONNXD_NONE && uses[v] > 0 && value->producer == ONNXD_NONE &&
             !value->is_input && value->constant == NULL)
-            status = add_transpose(l, l->twins[v], v, onnxd_layout_rank_of(l, v), false);
+            status = restore_value(l, v);
     }
     onnxd_free(uses);
     return status;

@@ -32,7 +32,7 @@ bool onnxd_layout_has_twin(const onnxd_layout *l, onnxd_value_id value);
 /* The twin of a value; a Transpose makes it where nothing does yet. */
 ONNXD_NODISCARD onnxd_status *onnxd_layout_require_twin(onnxd_layout *l, onnxd_value_id value,
                                                         onnxd_value_id *out_twin);
-/* The node makes the twin of what it made before, whose reader may never come. */
+/* The node makes the twins of what it made before, whose readers may never come. */
 ONNXD_NODISCARD onnxd_status *onnxd_layout_turn_output(onnxd_layout *l, onnxd_node *node);
 
 /* Whether an input of an elementwise node over images of `rank` can be had channels-last: an image
@@ -42,6 +42,8 @@ bool onnxd_layout_can_turn(const onnxd_layout *l, onnxd_value_id value, int32_t 
 bool onnxd_layout_can_turn_all(const onnxd_layout *l, const onnxd_node *node, int32_t rank);
 ONNXD_NODISCARD onnxd_status *onnxd_layout_turn_input(onnxd_layout *l, onnxd_node_id id,
                                                       uint32_t index, int32_t rank);
+/* The permutation [rank] that puts an image channels-last, or back. */
+void onnxd_layout_perm(int32_t rank, bool to_last, int64_t *perm);
 /* Where a dimension of an image of `rank` lies channels-last; negative ones count from the end. */
 int32_t onnxd_layout_axis(int64_t axis, int32_t rank);
 
@@ -53,6 +55,16 @@ ONNXD_NODISCARD onnxd_status *onnxd_layout_rename_node(onnxd_layout *l, onnxd_no
 /* The rule of a node, where it has one and can follow. */
 ONNXD_NODISCARD onnxd_status *onnxd_layout_visit(onnxd_layout *l, onnxd_node_id id);
 
+/* channels_last_axes.c */
 ONNXD_NODISCARD onnxd_status *onnxd_layout_turn_concat(onnxd_layout *l, onnxd_node_id id);
+ONNXD_NODISCARD onnxd_status *onnxd_layout_turn_axis(onnxd_layout *l, onnxd_node_id id);
+ONNXD_NODISCARD onnxd_status *onnxd_layout_turn_resize(onnxd_layout *l, onnxd_node_id id);
+ONNXD_NODISCARD onnxd_status *onnxd_layout_turn_pad(onnxd_layout *l, onnxd_node_id id);
+ONNXD_NODISCARD onnxd_status *onnxd_layout_turn_slice(onnxd_layout *l, onnxd_node_id id);
+ONNXD_NODISCARD onnxd_status *onnxd_layout_turn_mean(onnxd_layout *l, onnxd_node_id id);
+ONNXD_NODISCARD onnxd_status *onnxd_layout_turn_squeeze(onnxd_layout *l, onnxd_node_id id);
+ONNXD_NODISCARD onnxd_status *onnxd_layout_turn_transpose(onnxd_layout *l, onnxd_node_id id);
+/* channels_last_transposed.c */
+ONNXD_NODISCARD onnxd_status *onnxd_layout_turn_transposed(onnxd_layout *l, onnxd_node_id id);
 
 #endif

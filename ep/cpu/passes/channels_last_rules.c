@@ -10,7 +10,15 @@ typedef enum layout_rule {
     LAYOUT_NORMALIZATION, /* a convolution of 1 x 1, one channel per group */
     LAYOUT_UNARY,         /* goes by element of input 0; other inputs are scalars */
     LAYOUT_BROADCAST,     /* goes by element of all inputs, which are broadcast */
-    LAYOUT_CONCAT
+    LAYOUT_CONCAT,
+    LAYOUT_AXIS, /* names one dimension */
+    LAYOUT_RESIZE,
+    LAYOUT_PAD,
+    LAYOUT_SLICE,
+    LAYOUT_MEAN,
+    LAYOUT_SQUEEZE,
+    LAYOUT_TRANSPOSE,
+    LAYOUT_TRANSPOSED /* ConvTranspose */
 } layout_rule;
 
 static const struct {
@@ -48,7 +56,19 @@ static const struct {
     {"", "Sum", LAYOUT_BROADCAST},
     {"", "Max", LAYOUT_BROADCAST},
     {"", "Min", LAYOUT_BROADCAST},
+    {"", "PRelu", LAYOUT_BROADCAST},
+    {"", "Pow", LAYOUT_BROADCAST},
     {"", "Concat", LAYOUT_CONCAT},
+    {"", "Softmax", LAYOUT_AXIS},
+    {"", "LogSoftmax", LAYOUT_AXIS},
+    {"", "Split", LAYOUT_AXIS},
+    {"", "Resize", LAYOUT_RESIZE},
+    {"", "Pad", LAYOUT_PAD},
+    {"", "Slice", LAYOUT_SLICE},
+    {"", "ReduceMean", LAYOUT_MEAN},
+    {"", "Squeeze", LAYOUT_SQUEEZE},
+    {"", "Transpose", LAYOUT_TRANSPOSE},
+    {"", "ConvTranspose", LAYOUT_TRANSPOSED},
 };
 
 /* Broadcasting was an attribute before. */
@@ -185,6 +205,22 @@ onnxd_status *onnxd_layout_visit(onnxd_layout *l, onnxd_node_id id)
             return turn_elementwise(l, id);
         case LAYOUT_CONCAT:
             return onnxd_layout_turn_concat(l, id);
+        case LAYOUT_AXIS:
+            return onnxd_layout_turn_axis(l, id);
+        case LAYOUT_RESIZE:
+            return onnxd_layout_turn_resize(l, id);
+        case LAYOUT_PAD:
+            return onnxd_layout_turn_pad(l, id);
+        case LAYOUT_SLICE:
+            return onnxd_layout_turn_slice(l, id);
+        case LAYOUT_MEAN:
+            return onnxd_layout_turn_mean(l, id);
+        case LAYOUT_SQUEEZE:
+            return onnxd_layout_turn_squeeze(l, id);
+        case LAYOUT_TRANSPOSE:
+            return onnxd_layout_turn_transpose(l, id);
+        case LAYOUT_TRANSPOSED:
+            return onnxd_layout_turn_transposed(l, id);
         }
     }
     return NULL;

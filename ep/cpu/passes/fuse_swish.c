@@ -62,15 +62,11 @@ static bool is_scaled(const onnxd_pattern *p, onnxd_value_id value, onnxd_value_
                       float *out_alpha)
 {
     const onnxd_node *scale = onnxd_pattern_producer(p, value);
-    if (scale == NULL || !onnxd_node_is(scale, "", "Mul"))
+    if (scale == NULL || !onnxd_node_is(scale, "", "Mul") || scale->opset < BROADCAST_SINCE)
         return false;
-    for (uint32_t i = 0; i < 2; i++) {
-        const onnxd_tensor *constant = onnxd_node_float_constant(p->graph, scale, i);
-        if (constant != NULL && constant->shape.rank == 0 && scale->inputs[1 - i] == x) {
-            *out_alpha = *(const float *)constant->data;
+    for (uint32_t i = 0; i < 2; i++)
+        if (scale->inputs[1 - i] == x && onnxd_pattern_read_scalar(p, scale, i, out_alpha))
             return isfinite(*out_alpha) != 0;
-        }
-    }
     return false;
 }
 
@@ -85,7 +81,7 @@ static onnxd_status *visit_sigmoid(onnxd_pattern *p, const onnxd_node *gate)
         return NULL;
     const onnxd_attribute attribute = float_attribute("alpha", alpha);
     return onnxd_pattern_replace(p, product, "Swish", SWISH_SINCE, x, &attribute,
-                                 gate->inputs[0] == x ? 0 : 1);
+                                 alpha == 1 ? 0 : 1);
 }
 
 /* ---- HardSigmoid ----------------------------------------------------------------------------- */

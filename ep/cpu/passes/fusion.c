@@ -124,11 +124,16 @@ static onnxd_status *fuse_activation(onnxd_fusion *f, const onnxd_fusion_rule *r
                                      onnxd_node *after)
 {
     activation a;
-    onnxd_node *node = open_node(f, rule, after->inputs[0]);
+    onnxd_node *last = onnxd_graph_only_producer(f->graph, f->uses, after->inputs[0]), *node;
+    if (last == NULL)
+        return NULL;
+    /* Where elements only change their places, the activation may come before. */
+    const bool is_moved = onnxd_node_is(last, ONNXD_INTERNAL_DOMAIN, "DepthToSpace");
+    node = open_node(f, rule, is_moved ? last->inputs[0] : after->inputs[0]);
     if (node == NULL || !activation_of(f, after, &a))
         return NULL;
     ONNXD_TRY(set_activation(f, node, &a));
-    onnxd_fusion_take_over(f, node, after);
+    onnxd_fusion_take_over(f, last, after);
     return NULL;
 }
 

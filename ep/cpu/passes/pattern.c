@@ -36,14 +36,17 @@ bool onnxd_pattern_clip_bounds(const onnxd_graph *graph, const onnxd_node *clip,
            read_bound(graph, clip, 2, "max", inout_high);
 }
 
-/* A constant of one element that leaves the shape of what it meets alone. */
-static bool is_scalar_for(const onnxd_pattern *pattern, const onnxd_tensor *constant,
-                          onnxd_value_id other)
+bool onnxd_pattern_read_scalar(const onnxd_pattern *pattern, const onnxd_node *node, uint32_t index,
+                               float *out_scalar)
 {
-    if (constant == NULL || constant->count != 1 || other == ONNXD_NONE)
+    const onnxd_tensor *constant = onnxd_node_float_constant(pattern->graph, node, index);
+    const onnxd_value_id other = node->inputs[1 - index];
+    if (constant == NULL || constant->count != 1 || other == ONNXD_NONE ||
+        (constant->shape.rank > 0 &&
+         constant->shape.rank > pattern->graph->values[other].type.shape.rank))
         return false;
-    return constant->shape.rank == 0 ||
-           constant->shape.rank <= pattern->graph->values[other].type.shape.rank;
+    *out_scalar = *(const float *)constant->data;
+    return true;
 }
 
 bool onnxd_pattern_has_scalar(const onnxd_pattern *pattern, const onnxd_node *node,
@@ -52,9 +55,9 @@ bool onnxd_pattern_has_scalar(const onnxd_pattern *pattern, const onnxd_node *no
     if (!onnxd_node_is(node, "", op_type) || node->input_count != 2)
         return false;
     for (uint32_t i = 0; i < 2; i++) {
-        const onnxd_tensor *constant = onnxd_node_float_constant(pattern->graph, node, 1 - i);
-        if (!is_scalar_for(pattern, constant, node->inputs[i]) ||
-            fabsf(*(const float *)constant->data - scalar) > TOLERANCE)
+        float constant;
+        if (!onnxd_pattern_read_scalar(pattern, node, 1 - i, &constant) ||
+            fabsf(constant - scalar) > TOLERANCE)
             continue;
         if (strcmp(op_type, "Div") == 0 && i != 0)
             continue;

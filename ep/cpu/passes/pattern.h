@@ -29,6 +29,10 @@ ONNXD_NODISCARD onnxd_status *onnxd_pattern_run(onnxd_graph *graph, const onnxd_
 bool onnxd_pattern_clip_bounds(const onnxd_graph *graph, const onnxd_node *clip, float *inout_low,
                                float *inout_high);
 
+/* Of a node of two inputs: the FLOAT constant of one element behind input `index`, which leaves the
+ * shape of the other input alone. False: there is none. */
+bool onnxd_pattern_read_scalar(const onnxd_pattern *pattern, const onnxd_node *node, uint32_t index,
+                               float *out_scalar);
 /* Whether one input of the node is about this FLOAT constant, the divisor of a Div; *out_other is
  * the other one. Constants are often rounded in a file. */
 bool onnxd_pattern_has_scalar(const onnxd_pattern *pattern, const onnxd_node *node,
