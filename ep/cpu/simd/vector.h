@@ -65,19 +65,53 @@ static inline vi vi_all(int32_t x)
     return x - (vi){0};
 }
 
-/* The first `count` of a vector's elements, zeros behind. */
+#if defined(__AVX2__) && !defined(__AVX512F__)
+/* All bits of the first `count` lanes. */
+static inline __m256i vf_first(size_t count)
+{
+    const vi lanes = {0, 1, 2, 3, 4, 5, 6, 7};
+    return (__m256i)(lanes < vi_all((int32_t)count));
+}
+#endif
+
+/* The first `count` of a vector's elements, zeros behind; none beyond them is touched. */
 static inline vf vf_load_part(const float *from, size_t count)
 {
+#if defined(__AVX512F__)
+    return (vf)_mm512_maskz_loadu_ps((__mmask16)((1u << count) - 1), from);
+#elif defined(__AVX2__)
+    return (vf)_mm256_maskload_ps(from, vf_first(count));
+#else
     float parts[LANES] = {0};
     memcpy(parts, from, count * sizeof(float));
     return vf_load(parts);
+#endif
 }
 
 static inline void vf_store_part(float *to, vf v, size_t count)
 {
+#if defined(__AVX512F__)
+    _mm512_mask_storeu_ps(to, (__mmask16)((1u << count) - 1), (__m512)v);
+#elif defined(__AVX2__)
+    /* Masked stores are slow where there are no mask registers. */
+    __m128 four = _mm256_castps256_ps128((__m256)v);
+    if ((count & 4) != 0) {
+        _mm_storeu_ps(to, four);
+        four = _mm256_extractf128_ps((__m256)v, 1);
+        to += 4;
+    }
+    if ((count & 2) != 0) {
+        _mm_storel_pi((__m64 *)(void *)to, four);
+        four = _mm_movehl_ps(four, four);
+        to += 2;
+    }
+    if ((count & 1) != 0)
+        _mm_store_ss(to, four);
+#else
     float parts[LANES];
     vf_store(parts, v);
     memcpy(to, parts, count * sizeof(float));
+#endif
 }
 
 /* `count` elements, a whole vector where that is constant. */
