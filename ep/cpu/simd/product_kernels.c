@@ -269,6 +269,94 @@ static void run_whole(const onnxd_simd_tile *tile)
         run_rows[left - 1](tile, first);
 }
 
+/* ---- narrow tiles ---------------------------------------------------------------------------- */
+
+/* Of a tile whose columns fill one vector at most: each row has one sum for each of two steps. */
+typedef struct narrow_sums {
+    vf of[2][TILE_ROWS];
+} narrow_sums;
+
+INLINED void narrow_step(const float *const *a, size_t k, const float *b, const size_t rows, vf *s)
+{
+    const vf column = vf_load(b);
+    UNROLLED
+    for (size_t i = 0; i < rows; i++)
+        s[i] += vf_all(a[i][k]) * column;
+}
+
+INLINED void narrow_multiply(const onnxd_simd_tile *tile, size_t first, const size_t rows,
+                             narrow_sums *s)
+{
+    const size_t steps = tile->taps * tile->depth;
+    const float *b = tile->b;
+    for (size_t t = 0; t < tile->taps && tile->a_packed == NULL; t++) {
+        const float *a[TILE_ROWS];
+        size_t k = 0;
+        UNROLLED
+        for (size_t i = 0; i < rows; i++)
+            a[i] = tile->a[t * tile->a_stride + first + i];
+        for (; k + 2 <= tile->depth; k += 2, b += 2 * TILE_COLUMNS) {
+            narrow_step(a, k, b, rows, s->of[0]);
+            narrow_step(a, k + 1, b + TILE_COLUMNS, rows, s->of[1]);
+        }
+        for (; k < tile->depth; k++, b += TILE_COLUMNS)
+            narrow_step(a, k, b, rows, s->of[0]);
+    }
+    if (tile->a_packed == NULL)
+        return;
+    const float *a = tile->a_packed + first / TILE_ROWS * TILE_ROWS * steps + first % TILE_ROWS;
+    for (size_t k = 0; k < steps; k++, a += TILE_ROWS, b += TILE_COLUMNS) {
+        const vf column = vf_load(b);
+        UNROLLED
+        for (size_t i = 0; i < rows; i++)
+            s->of[0][i] += vf_all(a[i]) * column;
+    }
+}
+
+INLINED void narrow(const onnxd_simd_tile *tile, size_t first, const size_t rows)
+{
+    const onnxd_simd_post *post = tile->post;
+    const vf bias = post == NULL || post->bias == NULL ? vf_all(0) : vf_load(post->bias);
+    const bool is_rectified = post != NULL && post->activation.function == ONNXD_SIMD_RELU;
+    const float *residual = post == NULL ? NULL : post->residual;
+    float *c = tile->c + first * tile->c_stride;
+    narrow_sums s;
+    UNROLLED
+    for (size_t i = 0; i < rows; i++)
+        s.of[0][i] = s.of[1][i] = vf_all(0);
+    narrow_multiply(tile, first, rows, &s);
+    UNROLLED
+    for (size_t i = 0; i < rows; i++) {
+        vf v = s.of[0][i] + s.of[1][i] + bias;
+        if (tile->is_continued)
+            v += vf_load_some(c + i * tile->c_stride, tile->columns);
+        if (residual != NULL)
+            v += vf_load_some(residual + (first + i) * post->residual_stride, tile->columns);
+        if (is_rectified)
+            v = vf_max(vf_all(0), v);
+        vf_store_some(c + i * tile->c_stride, v, tile->columns);
+    }
+}
+
+static void narrow_whole(const onnxd_simd_tile *tile, size_t first)
+{
+    narrow(tile, first, TILE_ROWS);
+}
+
+static void narrow_1(const onnxd_simd_tile *tile, size_t first)
+{
+    narrow(tile, first, 1);
+}
+
+static void run_narrow(const onnxd_simd_tile *tile)
+{
+    size_t first = 0;
+    for (; first + TILE_ROWS <= tile->rows; first += TILE_ROWS)
+        narrow_whole(tile, first);
+    for (; first < tile->rows; first++)
+        narrow_1(tile, first);
+}
+
 /* ---- the tile -------------------------------------------------------------------------------- */
 
 static void activate(const onnxd_simd_tile *tile)
@@ -323,6 +411,8 @@ void LEVEL_NAME(onnxd_simd_product)(const onnxd_simd_tile *tile)
 {
     if (ONNXD_LIKELY(tile->columns == TILE_COLUMNS))
         run_whole(tile);
+    else if (tile->columns <= LANES)
+        run_narrow(tile);
     else
         run_some(tile);
     if (tile->post != NULL && tile->post->activation.function != ONNXD_SIMD_IDENTITY &&
