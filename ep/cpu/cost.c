@@ -28,27 +28,41 @@ static double bytes_of(const onnxd_tensor_type *types, uint32_t count)
     return bytes;
 }
 
-/* Of ai.onnx, or what a pass has made of it. */
+/* Of whatever domain: those of one name do the same work. */
 static bool is_op(const onnxd_cpu_case *c, const char *op_type)
 {
-    return (c->def->domain[0] == '\0' || strcmp(c->def->domain, ONNXD_INTERNAL_DOMAIN) == 0) &&
-           strcmp(c->def->op_type, op_type) == 0;
+    return strcmp(c->def->op_type, op_type) == 0;
+}
+
+static bool is_product(const onnxd_cpu_case *c)
+{
+    static const char *const names[] = {"MatMul",
+                                        "Dense",
+                                        "MatMulInteger",
+                                        "QLinearMatMul",
+                                        "MatMulIntegerToFloat",
+                                        "DynamicQuantizeMatMul"};
+    bool is_one = false;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        is_one = is_one || is_op(c, names[i]);
+    return is_one;
 }
 
 double onnxd_cpu_flops(const onnxd_cpu_case *c)
 {
     const onnxd_tensor_type *inputs = c->query->inputs;
     double out = c->query->output_count > 0 ? count_of(&c->outputs[0]) : 0;
-    if (is_op(c, "Conv")) {
+    if (is_op(c, "Conv") || is_op(c, "ConvInteger") || is_op(c, "QLinearConv")) {
         /* Each output element takes one map's weights. */
-        double maps = (double)inputs[1].shape.dims[0];
-        return maps > 0 ? 2 * out * count_of(&inputs[1]) / maps : 0;
+        const onnxd_tensor_type *weights = &inputs[is_op(c, "QLinearConv") ? 3 : 1];
+        double maps = (double)weights->shape.dims[0];
+        return maps > 0 ? 2 * out * count_of(weights) / maps : 0;
     }
-    if (is_op(c, "MatMul") || is_op(c, "Dense")) {
+    if (is_product(c)) {
         const onnxd_shape *a = &inputs[0].shape;
         return 2 * out * (double)a->dims[a->rank - 1];
     }
-    if (is_op(c, "Gemm")) {
+    if (is_op(c, "Gemm") || is_op(c, "QGemm")) {
         double rows = (double)c->outputs[0].shape.dims[0];
         return rows > 0 ? 2 * out * count_of(&inputs[0]) / rows : 0;
     }

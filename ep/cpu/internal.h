@@ -199,6 +199,13 @@ extern const onnxd_cpu_implementation onnxd_cpu_simd_gemm;
 extern const onnxd_cpu_implementation onnxd_cpu_simd_matmul;
 extern const onnxd_cpu_implementation onnxd_cpu_simd_batched_matmul;
 extern const onnxd_cpu_implementation onnxd_cpu_simd_recurrent;
+extern const onnxd_cpu_implementation onnxd_cpu_simd_integer_convolution;
+extern const onnxd_cpu_implementation onnxd_cpu_simd_integer_product;
+extern const onnxd_cpu_implementation onnxd_cpu_simd_dynamic_product;
+extern const onnxd_cpu_implementation onnxd_cpu_simd_quantize;
+extern const onnxd_cpu_implementation onnxd_cpu_simd_dequantize;
+extern const onnxd_cpu_implementation onnxd_cpu_simd_dynamic_quantize;
+extern const onnxd_cpu_implementation onnxd_cpu_simd_quantized_sum;
 
 struct onnxd_cpu_kernel {
     onnxd_kernel base;

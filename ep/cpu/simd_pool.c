@@ -1,7 +1,7 @@
 /* The pools of the domain onnxd: channels-last. */
 #include <string.h>
 
-#include "ep/cpu/simd.h"
+#include "ep/cpu/simd_quantized.h"
 #include "ops/layout/channels_last.h"
 
 typedef struct pool_state {
@@ -46,9 +46,24 @@ static onnxd_status *make(const onnxd_cpu_case *c, onnxd_cpu_kernel *kernel)
     return NULL;
 }
 
+/* FLOAT, and the maximum of bytes. */
+static bool takes(const onnxd_cpu_case *c)
+{
+    return onnxd_simd_takes(c) || (c->runtime->uses_vector_kernels && is_maximum(c) &&
+                                   onnxd_is_bytes(c->query->inputs[0].dtype));
+}
+
 static onnxd_status *enqueue(onnxd_cpu_kernel *kernel, const onnxd_kernel_args *args)
 {
     const pool_state *state = kernel->state;
+    const onnxd_tensor_view *in = &args->inputs[0];
+    if (onnxd_is_bytes(in->dtype)) {
+        onnxd_quantized_maximum_run(kernel->runtime->simd, kernel->runtime->team, &state->window,
+                                    onnxd_integer_zero(in->dtype == ONNXD_INT8, 0).flip,
+                                    onnxd_tensor_view_data(in),
+                                    onnxd_tensor_view_data(&args->outputs[0]));
+        return NULL;
+    }
     onnxd_pool_run(kernel->runtime->simd, kernel->runtime->team, &state->window, state->kind,
                    onnxd_simd_input(args, 0), onnxd_simd_output(args, 0));
     return NULL;
@@ -61,7 +76,7 @@ static void unmake(onnxd_cpu_kernel *kernel)
 
 const onnxd_cpu_implementation onnxd_cpu_simd_pool = {
     .name = "simd:pool",
-    .takes = onnxd_simd_takes,
+    .takes = takes,
     .make = make,
     .enqueue = enqueue,
     .unmake = unmake,

@@ -33,6 +33,8 @@ static const original originals[] = {
     {"GlobalMaxPool", "", ONNXD_OPSET_MAX, 1u << 0},
     {"LRN", "", ONNXD_OPSET_MAX, 1u << 0},
     {"DepthToSpace", "", ONNXD_OPSET_MAX, 1u << 0},
+    {"QLinearConv", "", ONNXD_OPSET_MAX, 1u << 0},
+    {"ConvInteger", "", ONNXD_OPSET_MAX, 1u << 0},
 };
 
 static const original *original_of(const onnxd_node *node)
@@ -200,25 +202,50 @@ static onnxd_status *compute(const onnxd_compute *context)
     {                                                                                              \
         .types = ONNXD_SET(FLOAT), .type_variable = 1, .is_optional = optional                     \
     }
+#define BYTE_TYPES (ONNXD_SET(INT8) | ONNXD_SET(UINT8))
+#define BYTES(variable, optional)                                                                  \
+    {                                                                                              \
+        .types = BYTE_TYPES, .type_variable = variable, .is_optional = optional                    \
+    }
+#define REAL                                                                                       \
+    {                                                                                              \
+        .types = ONNXD_SET(FLOAT)                                                                  \
+    }
 #define COMMON                                                                                     \
     .domain = ONNXD_INTERNAL_DOMAIN, .since = 1, .until = 1, .min_outputs = 1, .max_outputs = 1,   \
-    .outputs = {FORMAL(false)}, .parse = parse, .infer = infer,                                    \
-    .workspace_bytes = workspace_bytes, .compute = compute
+    .parse = parse, .infer = infer, .workspace_bytes = workspace_bytes, .compute = compute
 #define ONE_INPUT(name, params)                                                                    \
     {                                                                                              \
         COMMON, .op_type = name, .min_inputs = 1, .max_inputs = 1, .inputs = {FORMAL(false)},      \
-                .params_bytes = params                                                             \
+                .outputs = {FORMAL(false)}, .params_bytes = params                                 \
     }
 
 const onnxd_op_def onnxd_op_channels_last[] = {
     {COMMON, .op_type = "Conv", .min_inputs = 2, .max_inputs = 4,
      .inputs = {FORMAL(false), FORMAL(false), FORMAL(true), FORMAL(true)},
-     .params_bytes = sizeof(onnxd_fused_conv_params)},
-    ONE_INPUT("MaxPool", sizeof(onnxd_pool_params)),
+     .outputs = {FORMAL(false)}, .params_bytes = sizeof(onnxd_fused_conv_params)},
+    {COMMON, .op_type = "MaxPool", .min_inputs = 1, .max_inputs = 1,
+     .inputs = {{.types = ONNXD_SET(FLOAT) | BYTE_TYPES, .type_variable = 1}},
+     .outputs = {{.types = ONNXD_SET(FLOAT) | BYTE_TYPES, .type_variable = 1}},
+     .params_bytes = sizeof(onnxd_pool_params)},
     ONE_INPUT("AveragePool", sizeof(onnxd_pool_params)),
     ONE_INPUT("GlobalAveragePool", 0),
     ONE_INPUT("GlobalMaxPool", 0),
     ONE_INPUT("LRN", sizeof(onnxd_lrn_params)),
     ONE_INPUT("DepthToSpace", sizeof(onnxd_depth_params)),
+    {COMMON, .op_type = "QLinearConv", .min_inputs = 8, .max_inputs = 9,
+     .inputs = {BYTES(1, false),
+                REAL,
+                BYTES(1, false),
+                BYTES(2, false),
+                REAL,
+                BYTES(2, false),
+                REAL,
+                BYTES(3, false),
+                {.types = ONNXD_SET(INT32), .is_optional = true}},
+     .outputs = {BYTES(3, false)}, .params_bytes = sizeof(onnxd_conv_params)},
+    {COMMON, .op_type = "ConvInteger", .min_inputs = 2, .max_inputs = 4,
+     .inputs = {BYTES(1, false), BYTES(2, false), BYTES(1, true), BYTES(2, true)},
+     .outputs = {{.types = ONNXD_SET(INT32)}}, .params_bytes = sizeof(onnxd_conv_params)},
     {.op_type = NULL},
 };

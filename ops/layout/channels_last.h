@@ -1,7 +1,7 @@
 /*
  * The orders of dimensions of images. Providers read the attributes of the operators of
- * channels_last.c through node->params, as onnxd_fused_conv_params, onnxd_pool_params,
- * onnxd_lrn_params and onnxd_depth_params.
+ * channels_last.c through node->params, as onnxd_fused_conv_params (Conv), onnxd_conv_params
+ * (QLinearConv, ConvInteger), onnxd_pool_params, onnxd_lrn_params and onnxd_depth_params.
  */
 #ifndef ONNXD_OPS_LAYOUT_CHANNELS_LAST_H
 #define ONNXD_OPS_LAYOUT_CHANNELS_LAST_H

@@ -30,6 +30,15 @@ Test(channels_last, values)
         {OWN "DepthToSpace", 1, "blocksize=2", "float[1,1,2,4]{1,2,3,4,5,6,7,8}",
          "float[1,2,4,1]{1,2,5,6,3,4,7,8}"},
         {OWN "Conv", 1, "", "float[0,2,2]{}; float[1,2,1]{1,1}", "float[0,2,1]{}"},
+        {OWN "MaxPool", 1, "kernel_shape=[2]", "int8[1,3,2]{-128,9,2,8,3,127}",
+         "int8[1,2,2]{2,9,3,127}"},
+        {OWN "ConvInteger", 1, "", "uint8[1,2,2]{1,2,3,5}; int8[2,2,1]{1,1,1,-1}; uint8[]{1}",
+         "int32[1,2,2]{1,-1,6,-2}"},
+        /* Sums 3, -1, 8 and -2 times 0.5, rounded to even, plus 10. */
+        {OWN "QLinearConv", 1, "",
+         "uint8[1,2,2]{1,2,3,5}; float[]{1}; uint8[]{0}; int8[2,2,1]{1,1,1,-1}; float[]{0.5}; "
+         "int8[]{0}; float[]{1}; uint8[]{10}",
+         "uint8[1,2,2]{12,10,14,9}"},
     };
     EXPECT_EVALUATED(calls);
 }

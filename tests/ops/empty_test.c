@@ -297,6 +297,11 @@ static const op_text rows[] = {
     {"onnxd/Conv", 0, "", "float$; float[1,1,1]{1}", ""},
     {"onnxd/MaxPool", 0, "kernel_shape=[2] pads=[1,1]", "float$", ""},
     {"onnxd/AveragePool", 0, "kernel_shape=[2] pads=[1,1]", "float$", ""},
+    {"onnxd/ConvInteger", 0, "", "uint8$; uint8[1,1,1]{1}", ""},
+    {"onnxd/QLinearConv", 0, "",
+     "uint8$; float[]{1}; uint8[]{0}; int8[1,1,1]{1}; float[]{1}; int8[]{0}; float[]{1}; "
+     "uint8[]{0}",
+     ""},
     {"onnxd/Dense", 0, "", "float$; float[1,1]{1}; float[1]{1}", ""},
     {"onnxd/DepthToSpace", 0, "blocksize=1", "float$", ""},
     {"onnxd/LRN", 0, "size=3", "float$", ""},

@@ -1,5 +1,7 @@
 #include "ep/cpu/compute/window.h"
 
+#include <string.h>
+
 size_t onnxd_image_window_pixels(const onnxd_image_window *window)
 {
     return window->batch * (size_t)(window->out[0] * window->out[1] * window->out[2]);
@@ -52,8 +54,22 @@ typedef struct pool_run {
     onnxd_pool_kind kind;
     const float *in;
     float *out;
+    /* Of bytes, whose maximum it is; NULL: of floats. */
+    const uint8_t *in_bytes;
+    uint8_t *out_bytes;
+    uint8_t flip;
     size_t pixels;
 } pool_run;
+
+/* Pixels of a window, those of earlier parts done. */
+typedef struct window_part {
+    union {
+        const float *floats[PIXELS];
+        const uint8_t *bytes[PIXELS];
+    } pixels;
+    size_t count;
+    bool is_continued;
+} window_part;
 
 /* The taps of the window along one dimension that lie in [0, extent). */
 static void clip(int64_t start, int64_t kernel, int64_t dilation, int64_t extent,
@@ -86,34 +102,61 @@ static float divisor(const pool_run *run, const onnxd_window_place *place)
     return count > 0 ? (float)(1 / count) : 0.0f;
 }
 
-static void flush(const pool_run *run, onnxd_simd_window *part, float scale)
+static void flush(const pool_run *run, size_t out, window_part *part, float scale)
 {
+    const size_t channels = run->window->channels;
+    if (run->in_bytes != NULL) {
+        run->simd->quantized_maximum(part->pixels.bytes, part->count, channels, run->flip,
+                                     run->out_bytes + out);
+        /* The result so far is one of the next pixels. */
+        part->pixels.bytes[0] = run->out_bytes + out;
+        part->count = 1;
+        return;
+    }
+    const onnxd_simd_window window = {.pixels = part->pixels.floats,
+                                      .count = part->count,
+                                      .out = run->out + out,
+                                      .is_continued = part->is_continued};
     if (run->kind == ONNXD_POOL_MAXIMUM)
-        run->simd->maximum(part, run->window->channels);
+        run->simd->maximum(&window, channels);
     else
-        run->simd->sum(part, run->window->channels, scale);
+        run->simd->sum(&window, channels, scale);
     part->is_continued = true;
     part->count = 0;
 }
 
-static void pool_pixel(const pool_run *run, const onnxd_window_place *place, float *out)
+static void add_pixel(const pool_run *run, size_t at, window_part *part)
+{
+    if (run->in_bytes != NULL)
+        part->pixels.bytes[part->count++] = run->in_bytes + at;
+    else
+        part->pixels.floats[part->count++] = run->in + at;
+}
+
+/* `out`: the element of the pixel's first channel. */
+static void pool_pixel(const pool_run *run, const onnxd_window_place *place, size_t out)
 {
     const onnxd_image_window *w = run->window;
-    const float *pixels[PIXELS];
-    onnxd_simd_window part = {.pixels = pixels, .out = out};
+    window_part part;
     int64_t first[3], last[3];
+    part.count = 0;
+    part.is_continued = false;
     for (int d = 0; d < 3; d++)
         clip(place->start[d], w->kernel[d], w->dilation[d], w->in[d], &first[d], &last[d]);
     for (int64_t z = first[0]; z < last[0]; z++) {
         for (int64_t y = first[1]; y < last[1]; y++) {
             for (int64_t x = first[2]; x < last[2]; x++) {
                 if (part.count == PIXELS)
-                    flush(run, &part, 1);
-                pixels[part.count++] = run->in + onnxd_window_tap(w, place, z, y, x);
+                    flush(run, out, &part, 1);
+                add_pixel(run, (size_t)onnxd_window_tap(w, place, z, y, x), &part);
             }
         }
     }
-    flush(run, &part, run->kind == ONNXD_POOL_MAXIMUM ? 1 : divisor(run, place));
+    /* A window of nothing has no byte that is its largest: the lowest stands for it. */
+    if (run->in_bytes != NULL && part.count == 0)
+        memset(run->out_bytes + out, run->flip ^ 0x80, w->channels);
+    else
+        flush(run, out, &part, run->kind == ONNXD_POOL_MAXIMUM ? 1 : divisor(run, place));
 }
 
 static void run_piece(void *context, size_t index, uint32_t worker)
@@ -125,7 +168,7 @@ static void run_piece(void *context, size_t index, uint32_t worker)
     (void)worker;
     onnxd_window_place_init(run->window, first, &place);
     for (size_t pixel = first; pixel < last; pixel++) {
-        pool_pixel(run, &place, run->out + pixel * run->window->channels);
+        pool_pixel(run, &place, pixel * run->window->channels);
         onnxd_window_place_next(run->window, &place);
     }
 }
@@ -133,6 +176,25 @@ static void run_piece(void *context, size_t index, uint32_t worker)
 void onnxd_pool_run(const onnxd_simd *simd, onnxd_team *team, const onnxd_image_window *window,
                     onnxd_pool_kind kind, const float *in, float *out)
 {
-    pool_run run = {simd, window, kind, in, out, onnxd_image_window_pixels(window)};
+    pool_run run = {.simd = simd,
+                    .window = window,
+                    .kind = kind,
+                    .in = in,
+                    .out = out,
+                    .pixels = onnxd_image_window_pixels(window)};
+    onnxd_team_run(team, (run.pixels + PIECE_PIXELS - 1) / PIECE_PIXELS, run_piece, &run);
+}
+
+void onnxd_quantized_maximum_run(const onnxd_simd *simd, onnxd_team *team,
+                                 const onnxd_image_window *window, uint8_t flip, const uint8_t *in,
+                                 uint8_t *out)
+{
+    pool_run run = {.simd = simd,
+                    .window = window,
+                    .kind = ONNXD_POOL_MAXIMUM,
+                    .in_bytes = in,
+                    .out_bytes = out,
+                    .flip = flip,
+                    .pixels = onnxd_image_window_pixels(window)};
     onnxd_team_run(team, (run.pixels + PIECE_PIXELS - 1) / PIECE_PIXELS, run_piece, &run);
 }

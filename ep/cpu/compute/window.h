@@ -55,5 +55,9 @@ typedef enum onnxd_pool_kind {
 /* `in` and `out` are channels-last. Neither allocates nor fails. */
 void onnxd_pool_run(const onnxd_simd *simd, onnxd_team *team, const onnxd_image_window *window,
                     onnxd_pool_kind kind, const float *in, float *out);
+/* The maximum of INT8 or UINT8; flip as in onnxd_simd_zero. */
+void onnxd_quantized_maximum_run(const onnxd_simd *simd, onnxd_team *team,
+                                 const onnxd_image_window *window, uint8_t flip, const uint8_t *in,
+                                 uint8_t *out);
 
 #endif

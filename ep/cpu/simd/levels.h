@@ -27,7 +27,25 @@
     void onnxd_simd_gru_reset_##level(const onnxd_simd_cell *cell);                                \
     void onnxd_simd_gru_##level(const onnxd_simd_cell *cell);                                      \
     double onnxd_simd_arithmetic_##level(size_t steps);                                            \
-    float onnxd_simd_read_##level(const float *from, size_t count);
+    float onnxd_simd_read_##level(const float *from, size_t count);                                \
+    void onnxd_simd_integer_product_##level(const onnxd_simd_integer_tile *tile);                  \
+    void onnxd_simd_byte_product_##level(const onnxd_simd_byte_tile *tile);                        \
+    void onnxd_simd_integer_store_##level(const onnxd_simd_integer_post *post,                     \
+                                          const int32_t *sums, size_t rows, size_t columns,        \
+                                          void *out, size_t out_stride);                           \
+    void onnxd_simd_integer_unpack_##level(const int8_t *in, size_t steps, const int16_t *zeros,   \
+                                           int16_t *out);                                          \
+    void onnxd_simd_integer_widen_##level(const uint8_t *in, size_t count, onnxd_simd_zero zero,   \
+                                          int16_t *out);                                           \
+    void onnxd_simd_dequantize_##level(const uint8_t *in, size_t count, onnxd_simd_zero zero,      \
+                                       float scale, float *out);                                   \
+    void onnxd_simd_quantize_##level(const float *in, size_t count, float scale,                   \
+                                     const onnxd_simd_range *range, uint8_t *out);                 \
+    void onnxd_simd_bounds_##level(const float *in, size_t count, float *inout_low,                \
+                                   float *inout_high);                                             \
+    void onnxd_simd_quantized_sum_##level(const onnxd_simd_quantized_sum *sum);                    \
+    void onnxd_simd_quantized_maximum_##level(const uint8_t *const *pixels, size_t count,          \
+                                              size_t channels, uint8_t flip, uint8_t *out);
 
 ONNXD_SIMD_DECLARE(portable)
 ONNXD_SIMD_DECLARE(avx2)

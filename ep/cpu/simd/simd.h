@@ -1,6 +1,6 @@
 /*
- * The vector kernels of the CPU provider: inner loops over FLOAT, built once per instruction set
- * and chosen once per process.
+ * The vector kernels of the CPU provider: inner loops over FLOAT and quantised tensors, built once
+ * per instruction set and chosen once per process.
  *
  *   level     instructions              lanes   tile of the matrix product
  *   portable  what the compiler targets  4      4 x 8
@@ -180,6 +180,77 @@ typedef struct onnxd_simd_cell {
     const float *factor;
     float *reset; /* may be factor */
 } onnxd_simd_cell;
+/* ---- quantised tensors ----------------------------------------------------------------------- */
+
+/* A quantised tensor is one of INT8 or UINT8. Its bytes are read alike: with the sign bits of UINT8
+ * flipped, and those of its zero point, both are less by 128, and the difference is as it was. */
+typedef struct onnxd_simd_zero {
+    uint8_t flip;  /* 0x80 for UINT8, 0 for INT8 */
+    int16_t value; /* the flipped zero point, as INT8 */
+} onnxd_simd_zero;
+
+/* Rows of C = A B of 16-bit integers with 32-bit sums modulo 2^32, tile_columns columns. Each step
+ * of the depth is a pair: B has for each of `taps` times `pairs` steps the columns one after the
+ * other, of each two elements; A is given by the addresses of its rows, once per tap, 2 `pairs`
+ * consecutive elements each, aligned to pairs. Elements are within [-255, 255], so that the
+ * products of a pair have a sum. */
+typedef struct onnxd_simd_integer_tile {
+    const int16_t *const
+        *a; /* of tap t and row i: a[t * a_stride + i]; none beyond `rows` is read */
+    size_t a_stride;
+    size_t taps, pairs;
+    const int16_t *b;
+    int32_t *c; /* rows of tile_columns */
+    uint32_t rows;
+    bool is_continued; /* adds to what C holds */
+} onnxd_simd_integer_tile;
+
+/* The same of bytes: A is UINT8 as it lies, B INT8 in steps of four elements. Sums of two products
+ * next to each other, elements 0 and 1 or 2 and 3 of a step, are within 16 bits. Of two steps that
+ * are marked, so are the sums of both such sums. */
+typedef struct onnxd_simd_byte_tile {
+    const uint8_t *const
+        *a; /* of tap t and row i: a[t * a_stride + i]; none beyond `rows` is read */
+    size_t a_stride;
+    size_t taps, steps;
+    const int8_t *b;
+    const bool *marks; /* [taps][steps / 2] */
+    int32_t *c;        /* rows of tile_columns */
+    uint32_t rows;
+    bool is_continued; /* adds to what C holds */
+} onnxd_simd_byte_tile;
+
+typedef enum onnxd_simd_integer_kind {
+    ONNXD_SIMD_SUMS,  /* INT32: sum + addend */
+    ONNXD_SIMD_REALS, /* FLOAT: (sum + addend) factor + bias */
+    ONNXD_SIMD_BYTES  /* INT8 or UINT8: min(max((sum + addend) factor, low), high), rounded to even,
+                         + zero; NaN is the lowest number */
+} onnxd_simd_integer_kind;
+
+/* The range of a quantised type less the zero point, and the zero point. */
+typedef struct onnxd_simd_range {
+    float low, high, zero;
+} onnxd_simd_range;
+
+/* What becomes of the sums of a tile. The arrays are of the tile's first column on, readable for
+ * whole tiles. */
+typedef struct onnxd_simd_integer_post {
+    onnxd_simd_integer_kind kind;
+    const int32_t *addends; /* or NULL */
+    const float *factors;   /* of REALS and BYTES */
+    const float *bias;      /* of REALS; or NULL */
+    onnxd_simd_range range; /* of BYTES */
+} onnxd_simd_integer_post;
+
+/* out = round(a a_factor + b b_factor) + zero of elements less their zero points. */
+typedef struct onnxd_simd_quantized_sum {
+    const uint8_t *a, *b;
+    uint8_t *out;
+    size_t count;
+    onnxd_simd_zero a_zero, b_zero;
+    float a_factor, b_factor;
+    onnxd_simd_range range;
+} onnxd_simd_quantized_sum;
 
 /* ---- a level --------------------------------------------------------------------------------- */
 
@@ -227,6 +298,29 @@ typedef struct onnxd_simd {
     /* Reads whole vectors of memory as fast as the level can; what it returns only depends on them.
      */
     float (*read)(const float *from, size_t count);
+    void (*integer_product)(const onnxd_simd_integer_tile *tile);
+    /* NULL where the level has nothing faster than integer_product. */
+    void (*byte_product)(const onnxd_simd_byte_tile *tile);
+    /* `rows` rows of tile_columns sums, of which the first `columns` are stored, rows of elements
+     * of the kind's type `out_stride` elements apart. */
+    void (*integer_store)(const onnxd_simd_integer_post *post, const int32_t *sums, size_t rows,
+                          size_t columns, void *out, size_t out_stride);
+    /* `steps` pairs of INT8 for each of tile_columns columns, less `zeros` of the pairs of one step
+     * (NULL: 0), as 16-bit integers. */
+    void (*integer_unpack)(const int8_t *in, size_t steps, const int16_t *zeros, int16_t *out);
+    /* Elements of a quantised tensor less their zero point. */
+    void (*integer_widen)(const uint8_t *in, size_t count, onnxd_simd_zero zero, int16_t *out);
+    void (*dequantize)(const uint8_t *in, size_t count, onnxd_simd_zero zero, float scale,
+                       float *out);
+    /* in / scale as ONNXD_SIMD_BYTES. */
+    void (*quantize)(const float *in, size_t count, float scale, const onnxd_simd_range *range,
+                     uint8_t *out);
+    /* Widens [*inout_low, *inout_high] to the elements; NaN is passed over. */
+    void (*bounds)(const float *in, size_t count, float *inout_low, float *inout_high);
+    void (*quantized_sum)(const onnxd_simd_quantized_sum *sum);
+    /* Per channel the largest element of `count` > 0 pixels; flip as in onnxd_simd_zero. */
+    void (*quantized_maximum)(const uint8_t *const *pixels, size_t count, size_t channels,
+                              uint8_t flip, uint8_t *out);
 } onnxd_simd;
 
 /* The name of a level as the option cpu.isa has it: "portable", "avx2", "avx512". Constant. */

@@ -33,4 +33,16 @@ const onnxd_simd LEVEL_NAME(onnxd_simd) = {
     .gru = LEVEL_NAME(onnxd_simd_gru),
     .arithmetic = LEVEL_NAME(onnxd_simd_arithmetic),
     .read = LEVEL_NAME(onnxd_simd_read),
+    .integer_product = LEVEL_NAME(onnxd_simd_integer_product),
+#if LEVEL_LANES > 4
+    .byte_product = LEVEL_NAME(onnxd_simd_byte_product),
+#endif
+    .integer_store = LEVEL_NAME(onnxd_simd_integer_store),
+    .integer_unpack = LEVEL_NAME(onnxd_simd_integer_unpack),
+    .integer_widen = LEVEL_NAME(onnxd_simd_integer_widen),
+    .dequantize = LEVEL_NAME(onnxd_simd_dequantize),
+    .quantize = LEVEL_NAME(onnxd_simd_quantize),
+    .bounds = LEVEL_NAME(onnxd_simd_bounds),
+    .quantized_sum = LEVEL_NAME(onnxd_simd_quantized_sum),
+    .quantized_maximum = LEVEL_NAME(onnxd_simd_quantized_maximum),
 };

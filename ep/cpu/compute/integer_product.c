@@ -1,0 +1,388 @@
+#include "ep/cpu/compute/integer_product.h"
+
+#include <string.h>
+
+#include "base/size_math.h"
+
+/* Steps of the depth that are worked on together: as many as let a panel's part of them, widened,
+ * stay in the first-level cache while all rows of the block pass by. */
+#define BLOCK_STEPS ((size_t)256)
+/* Pieces of work for each thread that one product is cut into at least, where it can be. */
+#define PIECES_PER_THREAD ((size_t)3)
+/* Multiplications, and elements, that are worth waking the team for. */
+#define TEAM_WORK 131072.0
+#define TEAM_ELEMENTS ((size_t)32768)
+
+/* ---- packing --------------------------------------------------------------------------------- */
+
+size_t onnxd_integer_steps(const onnxd_integer_matrix *b)
+{
+    const size_t depth = b->is_joined ? b->taps * b->depth : b->depth;
+    return depth / b->step + (depth % b->step != 0);
+}
+
+bool onnxd_integer_padded_columns(const onnxd_simd *simd, size_t columns, size_t *out_columns)
+{
+    if (!onnxd_size_add(columns, simd->tile_columns - 1, out_columns))
+        return false;
+    *out_columns -= *out_columns % simd->tile_columns;
+    return true;
+}
+
+/* Of a panel of fours. */
+static size_t marks_bytes(uint8_t step, size_t taps, size_t steps)
+{
+    const size_t bytes = step == ONNXD_FOUR ? taps * (steps / 2) : 0;
+    return (bytes + ONNXD_PACKED_ALIGNMENT - 1) / ONNXD_PACKED_ALIGNMENT * ONNXD_PACKED_ALIGNMENT;
+}
+
+static size_t panel_bytes(uint8_t step, size_t taps, size_t steps, size_t width)
+{
+    return marks_bytes(step, taps, steps) + taps * steps * step * width;
+}
+
+bool onnxd_integer_packed_bytes(const onnxd_simd *simd, const onnxd_integer_matrix *b,
+                                size_t *out_bytes)
+{
+    size_t bytes, columns;
+    /* More than a panel takes, whatever its step. */
+    if (!onnxd_size_add(b->depth, 2 * ONNXD_FOUR, &bytes) ||
+        !onnxd_size_mul(b->taps, bytes, &bytes) ||
+        !onnxd_size_add(bytes, ONNXD_PACKED_ALIGNMENT, &bytes) ||
+        !onnxd_integer_padded_columns(simd, b->columns, &columns) ||
+        !onnxd_size_mul(bytes, columns, &bytes) || bytes > SIZE_MAX / 2)
+        return false;
+    *out_bytes = columns / simd->tile_columns *
+                 panel_bytes(b->step, b->is_joined ? 1 : b->taps, onnxd_integer_steps(b),
+                             simd->tile_columns);
+    return true;
+}
+
+static int8_t element_of(const onnxd_integer_matrix *b, size_t tap, size_t step, size_t column)
+{
+    const uint8_t byte =
+        b->data[tap * b->tap_stride + step * b->step_stride + column * b->column_stride];
+    return (int8_t)(byte ^ b->flip);
+}
+
+static void pack_panel(const onnxd_integer_matrix *b, size_t column, size_t width, int8_t *packed)
+{
+    const size_t left = b->columns - column, count = left < width ? left : width;
+    const size_t all = onnxd_integer_steps(b) * b->step * width;
+    size_t at = 0; /* elements so far, joined of all taps */
+    for (size_t t = 0; t < b->taps; t++) {
+        at = b->is_joined ? at : 0;
+        for (size_t k = 0; k < b->depth; k++, at++) {
+            int8_t *to = packed + at / b->step * b->step * width + at % b->step;
+            for (size_t j = 0; j < count; j++)
+                to[j * b->step] = element_of(b, t, k, column + j);
+        }
+        if (!b->is_joined)
+            packed += all;
+    }
+}
+
+/* Whether, of each column, products of one half of both steps with any bytes of A have a sum of 16
+ * bits. */
+static bool can_mark(const int8_t *steps, size_t width)
+{
+    for (size_t i = 0; i < ONNXD_FOUR * width; i += 2) {
+        int above = 0, below = 0;
+        for (size_t k = 0; k < 2; k++) {
+            for (size_t h = 0; h < 2; h++) {
+                const int element = steps[k * ONNXD_FOUR * width + i + h];
+                above += element > 0 ? element : 0;
+                below += element < 0 ? element : 0;
+            }
+        }
+        if (above * UINT8_MAX > INT16_MAX || below * UINT8_MAX < INT16_MIN)
+            return false;
+    }
+    return true;
+}
+
+static void mark_panel(int8_t *panel, size_t taps, size_t steps, size_t width)
+{
+    const int8_t *packed = panel + marks_bytes(ONNXD_FOUR, taps, steps);
+    bool *marks = (bool *)(void *)panel;
+    for (size_t t = 0; t < taps; t++)
+        for (size_t k = 0; k < steps / 2; k++)
+            *marks++ = can_mark(packed + (t * steps + 2 * k) * ONNXD_FOUR * width, width);
+}
+
+void onnxd_integer_pack(const onnxd_simd *simd, const onnxd_integer_matrix *b, int8_t *packed)
+{
+    size_t bytes = 0;
+    if (!onnxd_integer_packed_bytes(simd, b, &bytes))
+        return;
+    const size_t taps = b->is_joined ? 1 : b->taps, steps = onnxd_integer_steps(b);
+    const size_t width = simd->tile_columns, marks = marks_bytes(b->step, taps, steps);
+    memset(packed, 0, bytes);
+    for (size_t j = 0; j < b->columns; j += width) {
+        pack_panel(b, j, width, packed + marks);
+        if (b->step == ONNXD_FOUR)
+            mark_panel(packed, taps, steps, width);
+        packed += panel_bytes(b->step, taps, steps, width);
+    }
+}
+
+/* Whether products with two bytes of A, each up to 255, have a sum of 16 bits. */
+static bool fits_pair(int first, int second)
+{
+    const int above = (first > 0 ? first : 0) + (second > 0 ? second : 0);
+    const int below = (first < 0 ? first : 0) + (second < 0 ? second : 0);
+    return above * UINT8_MAX <= INT16_MAX && below * UINT8_MAX >= INT16_MIN;
+}
+
+bool onnxd_integer_fits_fours(const onnxd_simd *simd, const onnxd_integer_matrix *b)
+{
+    if (simd->byte_product == NULL)
+        return false;
+    for (size_t j = 0; j < b->columns; j++) {
+        int first = 0;
+        size_t at = 0;
+        for (size_t t = 0; t < b->taps; t++) {
+            at = b->is_joined ? at : 0;
+            for (size_t k = 0; k < b->depth; k++, at++) {
+                const int element = element_of(b, t, k, j);
+                if (at % 2 == 0)
+                    first = element;
+                else if (!fits_pair(first, element))
+                    return false;
+            }
+        }
+    }
+    return true;
+}
+
+void onnxd_integer_sum_columns(const onnxd_integer_matrix *b, int32_t *sums)
+{
+    for (size_t j = 0; j < b->columns; j++) {
+        int64_t sum = 0;
+        for (size_t t = 0; t < b->taps; t++)
+            for (size_t k = 0; k < b->depth; k++)
+                sum += element_of(b, t, k, j);
+        sums[j] = (int32_t)(uint32_t)sum;
+    }
+}
+
+/* ---- a block --------------------------------------------------------------------------------- */
+
+/* What a panel is worked on with. */
+typedef struct panel {
+    const onnxd_simd *simd;
+    const onnxd_integer_block *block;
+    const bool *marks;
+    const int8_t *packed;
+    const int16_t *zeros;
+    int16_t unpacked[2 * BLOCK_STEPS * ONNXD_SIMD_MAX_COLUMNS] __attribute__((aligned(64)));
+    int32_t sums[ONNXD_BLOCK_ROWS * ONNXD_SIMD_MAX_COLUMNS] __attribute__((aligned(64)));
+} panel;
+
+/* Adds the products of the next steps of the panel: `taps` taps from `tap` on, of each the steps
+ * [first, first + steps). */
+static void add_pairs(panel *p, size_t tap, size_t taps, size_t first, size_t steps)
+{
+    const int16_t *rows[ONNXD_BLOCK_ROWS];
+    const onnxd_integer_block *block = p->block;
+    onnxd_simd_integer_tile tile = {.a = block->pairs + tap * ONNXD_BLOCK_ROWS,
+                                    .a_stride = ONNXD_BLOCK_ROWS,
+                                    .taps = taps,
+                                    .pairs = steps,
+                                    .b = p->unpacked,
+                                    .c = p->sums,
+                                    .rows = block->rows,
+                                    .is_continued = tap > 0 || first > 0};
+    for (uint32_t i = 0; first > 0 && i < block->rows; i++)
+        rows[i] = tile.a[i] + ONNXD_PAIR * first;
+    if (first > 0)
+        tile.a = rows;
+    p->simd->integer_unpack(p->packed, taps * steps, p->zeros, p->unpacked);
+    p->simd->integer_product(&tile);
+}
+
+static void add_fours(panel *p, size_t tap, size_t taps, size_t first, size_t steps)
+{
+    const uint8_t *rows[ONNXD_BLOCK_ROWS];
+    const onnxd_integer_block *block = p->block;
+    onnxd_simd_byte_tile tile = {.a = block->fours + tap * ONNXD_BLOCK_ROWS,
+                                 .a_stride = ONNXD_BLOCK_ROWS,
+                                 .taps = taps,
+                                 .steps = steps,
+                                 .b = p->packed,
+                                 .marks = p->marks,
+                                 .c = p->sums,
+                                 .rows = block->rows,
+                                 .is_continued = tap > 0 || first > 0};
+    for (uint32_t i = 0; first > 0 && i < block->rows; i++)
+        rows[i] = tile.a[i] + ONNXD_FOUR * first;
+    if (first > 0)
+        tile.a = rows;
+    p->marks += taps * (steps / 2);
+    p->simd->byte_product(&tile);
+}
+
+static void add_steps(panel *p, size_t tap, size_t taps, size_t first, size_t steps)
+{
+    const bool is_fours = p->block->fours != NULL;
+    if (is_fours)
+        add_fours(p, tap, taps, first, steps);
+    else
+        add_pairs(p, tap, taps, first, steps);
+    p->packed += taps * steps * (is_fours ? ONNXD_FOUR : ONNXD_PAIR) * p->simd->tile_columns;
+}
+
+/* Whole taps, as many as fit. */
+static void multiply_by_taps(panel *p)
+{
+    const onnxd_integer_block *block = p->block;
+    const size_t fitting = BLOCK_STEPS / block->steps;
+    for (size_t t = 0; t < block->taps; t += fitting)
+        add_steps(p, t, block->taps - t < fitting ? block->taps - t : fitting, 0, block->steps);
+}
+
+/* Each tap in pieces of about equal length. */
+static void multiply_by_steps(panel *p)
+{
+    const onnxd_integer_block *block = p->block;
+    const size_t pieces = (block->steps + BLOCK_STEPS - 1) / BLOCK_STEPS;
+    size_t steps = (block->steps + pieces - 1) / pieces;
+    /* Marks are of two steps. */
+    steps += steps % 2;
+    for (size_t t = 0; t < block->taps; t++)
+        for (size_t k = 0; k < block->steps; k += steps)
+            add_steps(p, t, 1, k, block->steps - k < steps ? block->steps - k : steps);
+}
+
+static void store(const panel *p, size_t column)
+{
+    static const size_t sizes[] = {sizeof(int32_t), sizeof(float), 1};
+    const onnxd_integer_block *block = p->block;
+    const size_t left = block->first_column + block->columns - column;
+    onnxd_simd_integer_post post = block->post;
+    post.addends = post.addends == NULL ? NULL : post.addends + column;
+    post.factors = post.factors == NULL ? NULL : post.factors + column;
+    post.bias = post.bias == NULL ? NULL : post.bias + column;
+    p->simd->integer_store(&post, p->sums, block->rows,
+                           left < p->simd->tile_columns ? left : p->simd->tile_columns,
+                           (char *)block->out + column * sizes[post.kind], block->out_stride);
+}
+
+void onnxd_integer_block_run(const onnxd_simd *simd, const onnxd_integer_block *block)
+{
+    panel p;
+    const size_t end = block->first_column + block->columns;
+    const uint8_t step = block->fours != NULL ? ONNXD_FOUR : ONNXD_PAIR;
+    p.simd = simd;
+    p.block = block;
+    for (size_t j = block->first_column; j < end; j += simd->tile_columns) {
+        const int8_t *first =
+            block->packed + j / simd->tile_columns *
+                                panel_bytes(step, block->taps, block->steps, simd->tile_columns);
+        p.marks = (const bool *)(const void *)first;
+        p.packed = first + marks_bytes(step, block->taps, block->steps);
+        p.zeros = block->zeros == NULL ? NULL : block->zeros + 2 * j;
+        if (block->steps * block->taps == 0)
+            memset(p.sums, 0, sizeof(p.sums));
+        else if (block->steps <= BLOCK_STEPS)
+            multiply_by_taps(&p);
+        else
+            multiply_by_steps(&p);
+        store(&p, j);
+    }
+}
+
+/* ---- a product ------------------------------------------------------------------------------- */
+
+typedef struct dense_run {
+    const onnxd_integer_dense *dense;
+    size_t parts, part_columns; /* of the columns of each block */
+} dense_run;
+
+static void run_piece(void *context, size_t index, uint32_t worker)
+{
+    static const size_t sizes[] = {sizeof(int32_t), sizeof(float), 1};
+    const dense_run *run = context;
+    const onnxd_integer_dense *d = run->dense;
+    const size_t first = index / run->parts * ONNXD_BLOCK_ROWS, left = d->rows - first;
+    const size_t column = index % run->parts * run->part_columns;
+    const size_t columns_left = d->columns - column;
+    const int16_t *pairs[ONNXD_BLOCK_ROWS];
+    const uint8_t *fours[ONNXD_BLOCK_ROWS];
+    (void)worker;
+    onnxd_integer_block block = {
+        .pairs = d->pairs == NULL ? NULL : pairs,
+        .fours = d->fours == NULL ? NULL : fours,
+        .taps = 1,
+        .steps = d->steps,
+        .packed = d->packed,
+        .zeros = d->zeros,
+        .first_column = column,
+        .columns = columns_left < run->part_columns ? columns_left : run->part_columns,
+        .out = (char *)d->out + first * d->columns * sizes[d->post.kind],
+        .out_stride = d->columns,
+        .rows = left < ONNXD_BLOCK_ROWS ? (uint32_t)left : ONNXD_BLOCK_ROWS,
+        .post = d->post,
+    };
+    for (uint32_t i = 0; i < block.rows; i++) {
+        if (d->fours != NULL)
+            fours[i] = d->fours + (first + i) * ONNXD_FOUR * d->steps;
+        else
+            pairs[i] = d->pairs + (first + i) * ONNXD_PAIR * d->steps;
+    }
+    onnxd_integer_block_run(d->simd, &block);
+}
+
+void onnxd_integer_dense_run(const onnxd_integer_dense *dense, onnxd_team *team)
+{
+    dense_run run = {.dense = dense};
+    const size_t width = dense->simd->tile_columns;
+    const size_t panels = dense->columns / width + (dense->columns % width != 0);
+    const uint32_t threads = onnxd_team_threads(team);
+    if (dense->rows == 0 || dense->columns == 0)
+        return;
+    const size_t blocks = (dense->rows - 1) / ONNXD_BLOCK_ROWS + 1;
+    size_t parts = 1;
+    if (threads > 1 &&
+        (double)dense->rows * (double)dense->steps * 2 * (double)dense->columns >= TEAM_WORK)
+        parts = threads * PIECES_PER_THREAD / blocks;
+    parts = parts > panels ? panels : parts;
+    parts = parts < 1 ? 1 : parts;
+    run.part_columns = (panels + parts - 1) / parts * width;
+    run.parts = (panels * width + run.part_columns - 1) / run.part_columns;
+    onnxd_team_run(team, blocks * run.parts, run_piece, &run);
+}
+
+/* ---- widening -------------------------------------------------------------------------------- */
+
+typedef struct widening_run {
+    const onnxd_integer_widening *widening;
+    size_t rows; /* of a piece */
+} widening_run;
+
+static void widen_rows(void *context, size_t index, uint32_t worker)
+{
+    const widening_run *run = context;
+    const onnxd_integer_widening *w = run->widening;
+    const size_t first = index * run->rows;
+    const size_t last = w->rows - first < run->rows ? w->rows : first + run->rows;
+    (void)worker;
+    if (w->out_stride == w->depth) {
+        w->simd->integer_widen(w->in + first * w->depth, (last - first) * w->depth, w->zero,
+                               w->out + first * w->depth);
+        return;
+    }
+    for (size_t i = first; i < last; i++) {
+        int16_t *to = w->out + i * w->out_stride;
+        w->simd->integer_widen(w->in + i * w->depth, w->depth, w->zero, to);
+        memset(to + w->depth, 0, (w->out_stride - w->depth) * sizeof(*to));
+    }
+}
+
+void onnxd_integer_widen(const onnxd_integer_widening *widening, onnxd_team *team)
+{
+    const size_t depth = widening->depth == 0 ? 1 : widening->depth;
+    widening_run run = {.widening = widening, .rows = TEAM_ELEMENTS / depth + 1};
+    if (widening->rows > 0)
+        onnxd_team_run(team, (widening->rows - 1) / run.rows + 1, widen_rows, &run);
+}

@@ -1,0 +1,135 @@
+/* Tiles of the product of bytes, as integer_kernels.c has those of 16-bit integers. */
+#include "ep/cpu/simd/integer_vector.h"
+#include "ep/cpu/simd/levels.h"
+
+#if defined(__AVX2__)
+
+/* Fewer rows than TILE_ROWS: a step has intermediate results that want registers too. */
+#if defined(__AVX512F__)
+#define BYTE_ROWS 8
+#else
+#define BYTE_ROWS 4
+#endif
+
+INLINED vi all_fours(const uint8_t *from)
+{
+    int32_t four;
+    memcpy(&four, from, sizeof(four));
+    return vi_all(four);
+}
+
+INLINED void add_step(const uint8_t *const *a, size_t k, const int8_t *b, const size_t rows,
+                      vi sums[BYTE_ROWS][TILE_VECTORS])
+{
+    vi column[TILE_VECTORS];
+    UNROLLED
+    for (size_t j = 0; j < TILE_VECTORS; j++)
+        column[j] = *(const vi_bytes *)(b + 4 * j * LANES);
+    UNROLLED
+    for (size_t i = 0; i < rows; i++) {
+        const vi four = all_fours(a[i] + 4 * k);
+        UNROLLED
+        for (size_t j = 0; j < TILE_VECTORS; j++)
+            sums[i][j] = vi_add(sums[i][j], vi_add_pairs(vi_dot_bytes(four, column[j])));
+    }
+}
+
+/* Two steps whose sums stay within 16 bits: they are widened once. */
+INLINED void add_marked(const uint8_t *const *a, size_t k, const int8_t *b, const size_t rows,
+                        vi sums[BYTE_ROWS][TILE_VECTORS])
+{
+    vi first[TILE_VECTORS], second[TILE_VECTORS];
+    UNROLLED
+    for (size_t j = 0; j < TILE_VECTORS; j++) {
+        first[j] = *(const vi_bytes *)(b + 4 * j * LANES);
+        second[j] = *(const vi_bytes *)(b + 4 * (TILE_COLUMNS + j * LANES));
+    }
+    UNROLLED
+    for (size_t i = 0; i < rows; i++) {
+        const vi four = all_fours(a[i] + 4 * k), next = all_fours(a[i] + 4 * k + 4);
+        UNROLLED
+        for (size_t j = 0; j < TILE_VECTORS; j++) {
+            const vs pairs = (vs)vi_dot_bytes(four, first[j]) + (vs)vi_dot_bytes(next, second[j]);
+            sums[i][j] = vi_add(sums[i][j], vi_add_pairs((vi)pairs));
+        }
+    }
+}
+
+INLINED void run(const onnxd_simd_byte_tile *tile, size_t first, const size_t rows)
+{
+    vi sums[BYTE_ROWS][TILE_VECTORS];
+    int32_t *c = tile->c + first * TILE_COLUMNS;
+    const int8_t *b = tile->b;
+    const bool *marks = tile->marks;
+    UNROLLED
+    for (size_t i = 0; i < rows; i++) {
+        UNROLLED
+        for (size_t j = 0; j < TILE_VECTORS; j++)
+            sums[i][j] = tile->is_continued ? vi_load(c + i * TILE_COLUMNS + j * LANES) : vi_all(0);
+    }
+    for (size_t t = 0; t < tile->taps; t++) {
+        const uint8_t *a[BYTE_ROWS];
+        UNROLLED
+        for (size_t i = 0; i < rows; i++)
+            a[i] = tile->a[t * tile->a_stride + first + i];
+        size_t k = 0;
+        /* Loops of their own: in one the compiler would share what both begin with, and keep the
+         * sums in memory. */
+        while (k + 2 <= tile->steps) {
+            for (; k + 2 <= tile->steps && *marks; k += 2, b += 8 * TILE_COLUMNS, marks++)
+                add_marked(a, k, b, rows, sums);
+            for (; k + 2 <= tile->steps && !*marks; k += 2, b += 8 * TILE_COLUMNS, marks++) {
+                add_step(a, k, b, rows, sums);
+                add_step(a, k + 1, b + 4 * TILE_COLUMNS, rows, sums);
+            }
+        }
+        for (; k < tile->steps; k++, b += 4 * TILE_COLUMNS)
+            add_step(a, k, b, rows, sums);
+    }
+    UNROLLED
+    for (size_t i = 0; i < rows; i++) {
+        UNROLLED
+        for (size_t j = 0; j < TILE_VECTORS; j++)
+            vi_store(c + i * TILE_COLUMNS + j * LANES, sums[i][j]);
+    }
+}
+
+#define BY_ROWS(rows)                                                                              \
+    static void run_##rows(const onnxd_simd_byte_tile *tile, size_t first)                         \
+    {                                                                                              \
+        run(tile, first, rows);                                                                    \
+    }
+BY_ROWS(1)
+BY_ROWS(2)
+BY_ROWS(3)
+BY_ROWS(4)
+#if BYTE_ROWS > 4
+BY_ROWS(5)
+BY_ROWS(6)
+BY_ROWS(7)
+BY_ROWS(8)
+#endif
+#undef BY_ROWS
+
+void LEVEL_NAME(onnxd_simd_byte_product)(const onnxd_simd_byte_tile *tile)
+{
+    static void (*const run_rows[BYTE_ROWS])(const onnxd_simd_byte_tile *, size_t) = {
+        run_1,
+        run_2,
+        run_3,
+        run_4,
+#if BYTE_ROWS > 4
+        run_5,
+        run_6,
+        run_7,
+        run_8,
+#endif
+    };
+    size_t first = 0;
+    for (; first + BYTE_ROWS <= tile->rows; first += BYTE_ROWS)
+        run_rows[BYTE_ROWS - 1](tile, first);
+    if (first < tile->rows)
+        run_rows[tile->rows - first - 1](tile, first);
+}
+
+#endif

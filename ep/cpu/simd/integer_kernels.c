@@ -1,0 +1,192 @@
+/*
+ * Tiles of the product of 16-bit integers, and what becomes of their sums. As in product_kernels.c
+ * the sums of a tile stay in registers over the whole depth, and everything is inlined into one
+ * function per count of rows.
+ */
+#include "ep/cpu/simd/integer_vector.h"
+#include "ep/cpu/simd/levels.h"
+
+/* ---- the product ----------------------------------------------------------------------------- */
+
+INLINED void add_step(const int16_t *const *a, size_t k, const int16_t *b, const size_t rows,
+                      vi sums[TILE_ROWS][TILE_VECTORS])
+{
+    vi column[TILE_VECTORS];
+    UNROLLED
+    for (size_t j = 0; j < TILE_VECTORS; j++)
+        column[j] = vi_load_pairs(b + 2 * j * LANES);
+    UNROLLED
+    for (size_t i = 0; i < rows; i++) {
+        const vi pair = vi_all_pairs(a[i] + 2 * k);
+        UNROLLED
+        for (size_t j = 0; j < TILE_VECTORS; j++)
+            sums[i][j] = vi_add(sums[i][j], vi_dot(pair, column[j]));
+    }
+}
+
+INLINED void run(const onnxd_simd_integer_tile *tile, size_t first, const size_t rows)
+{
+    vi sums[TILE_ROWS][TILE_VECTORS];
+    int32_t *c = tile->c + first * TILE_COLUMNS;
+    const int16_t *b = tile->b;
+    UNROLLED
+    for (size_t i = 0; i < rows; i++) {
+        UNROLLED
+        for (size_t j = 0; j < TILE_VECTORS; j++)
+            sums[i][j] = tile->is_continued ? vi_load(c + i * TILE_COLUMNS + j * LANES) : vi_all(0);
+    }
+    for (size_t t = 0; t < tile->taps; t++) {
+        const int16_t *a[TILE_ROWS];
+        UNROLLED
+        for (size_t i = 0; i < rows; i++)
+            a[i] = tile->a[t * tile->a_stride + first + i];
+        for (size_t k = 0; k < tile->pairs; k++, b += 2 * TILE_COLUMNS)
+            add_step(a, k, b, rows, sums);
+    }
+    UNROLLED
+    for (size_t i = 0; i < rows; i++) {
+        UNROLLED
+        for (size_t j = 0; j < TILE_VECTORS; j++)
+            vi_store(c + i * TILE_COLUMNS + j * LANES, sums[i][j]);
+    }
+}
+
+#define BY_ROWS(rows)                                                                              \
+    static void run_##rows(const onnxd_simd_integer_tile *tile, size_t first)                      \
+    {                                                                                              \
+        run(tile, first, rows);                                                                    \
+    }
+BY_ROWS(1)
+BY_ROWS(2)
+BY_ROWS(3)
+BY_ROWS(4)
+#if TILE_ROWS > 4
+BY_ROWS(5)
+BY_ROWS(6)
+#endif
+#if TILE_ROWS > 6
+BY_ROWS(7)
+BY_ROWS(8)
+BY_ROWS(9)
+BY_ROWS(10)
+BY_ROWS(11)
+BY_ROWS(12)
+#endif
+#undef BY_ROWS
+
+void LEVEL_NAME(onnxd_simd_integer_product)(const onnxd_simd_integer_tile *tile)
+{
+    static void (*const run_rows[TILE_ROWS])(const onnxd_simd_integer_tile *, size_t) = {
+        run_1,
+        run_2,
+        run_3,
+        run_4,
+#if TILE_ROWS > 4
+        run_5,
+        run_6,
+#endif
+#if TILE_ROWS > 6
+        run_7,
+        run_8,
+        run_9,
+        run_10,
+        run_11,
+        run_12,
+#endif
+    };
+    size_t first = 0;
+    for (; first + TILE_ROWS <= tile->rows; first += TILE_ROWS)
+        run_rows[TILE_ROWS - 1](tile, first);
+    if (first < tile->rows)
+        run_rows[tile->rows - first - 1](tile, first);
+}
+
+/* ---- the sums -------------------------------------------------------------------------------- */
+
+INLINED void store_sums(const int32_t *sums, vi addend, size_t rows, size_t count, int32_t *out,
+                        size_t stride)
+{
+    for (size_t i = 0; i < rows; i++) {
+        const vi v = vi_add(vi_load(sums + i * TILE_COLUMNS), addend);
+        vf_store_some((float *)(void *)(out + i * stride), (vf)v, count);
+    }
+}
+
+INLINED void store_reals(const int32_t *sums, vi addend, vf factor, vf bias, size_t rows,
+                         size_t count, float *out, size_t stride)
+{
+    for (size_t i = 0; i < rows; i++) {
+        const vi v = vi_add(vi_load(sums + i * TILE_COLUMNS), addend);
+        vf_store_some(out + i * stride, __builtin_convertvector(v, vf) * factor + bias, count);
+    }
+}
+
+INLINED void store_bytes(const int32_t *sums, vi addend, vf factor, onnxd_simd_range range,
+                         size_t rows, const size_t count, uint8_t *out, size_t stride)
+{
+    for (size_t i = 0; i < rows; i++) {
+        const vi v = vi_add(vi_load(sums + i * TILE_COLUMNS), addend);
+        vb_store_some(out + i * stride,
+                      vf_quantize(__builtin_convertvector(v, vf) * factor, &range), count);
+    }
+}
+
+void LEVEL_NAME(onnxd_simd_integer_store)(const onnxd_simd_integer_post *post, const int32_t *sums,
+                                          size_t rows, size_t columns, void *out, size_t out_stride)
+{
+    for (size_t j = 0; j < columns; j += LANES) {
+        const size_t count = columns - j < LANES ? columns - j : LANES;
+        const vi addend = post->addends == NULL ? vi_all(0) : vi_load(post->addends + j);
+        const vf factor = post->factors == NULL ? vf_all(1) : vf_load(post->factors + j);
+        const vf bias = post->bias == NULL ? vf_all(0) : vf_load(post->bias + j);
+        switch (post->kind) {
+        case ONNXD_SIMD_SUMS:
+            store_sums(sums + j, addend, rows, count, (int32_t *)out + j, out_stride);
+            break;
+        case ONNXD_SIMD_REALS:
+            store_reals(sums + j, addend, factor, bias, rows, count, (float *)out + j, out_stride);
+            break;
+        case ONNXD_SIMD_BYTES:
+            if (count == LANES)
+                store_bytes(sums + j, addend, factor, post->range, rows, LANES, (uint8_t *)out + j,
+                            out_stride);
+            else
+                store_bytes(sums + j, addend, factor, post->range, rows, count, (uint8_t *)out + j,
+                            out_stride);
+            break;
+        }
+    }
+}
+
+/* ---- elements as 16-bit integers ------------------------------------------------------------- */
+
+static vs widen(const uint8_t *in, uint8_t flip)
+{
+    const vb_pairs bytes = *(const vb_pairs_anywhere *)in ^ flip;
+    return __builtin_convertvector((vc_pairs)bytes, vs);
+}
+
+void LEVEL_NAME(onnxd_simd_integer_unpack)(const int8_t *in, size_t steps, const int16_t *zeros,
+                                           int16_t *out)
+{
+    const uint8_t *from = (const uint8_t *)in;
+    for (size_t k = 0; k < steps; k++) {
+        UNROLLED
+        for (size_t j = 0; j < TILE_VECTORS; j++, from += 2 * LANES, out += 2 * LANES) {
+            vs wide = widen(from, 0);
+            if (zeros != NULL)
+                wide -= *(const vs_anywhere *)(zeros + j * 2 * LANES);
+            *(vs_anywhere *)out = wide;
+        }
+    }
+}
+
+void LEVEL_NAME(onnxd_simd_integer_widen)(const uint8_t *in, size_t count, onnxd_simd_zero zero,
+                                          int16_t *out)
+{
+    size_t i = 0;
+    for (; i + 2 * LANES <= count; i += 2 * LANES)
+        *(vs_anywhere *)(out + i) = widen(in + i, zero.flip) - zero.value;
+    for (; i < count; i++)
+        out[i] = (int16_t)((int8_t)(in[i] ^ zero.flip) - zero.value);
+}

@@ -1,0 +1,172 @@
+/* QLinearConv and ConvInteger of the domain onnxd: channels-last, with constant weights. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "ep/cpu/compute/integer_convolution.h"
+#include "ep/cpu/simd_quantized.h"
+#include "ops/layout/channels_last.h"
+
+static const onnxd_quantized_inputs quantized = {0, 1, 2, 3, 4, 5, 6, 7, 8};
+static const onnxd_quantized_inputs integer = {
+    0, ONNXD_ABSENT, 2, 1, ONNXD_ABSENT, 3, ONNXD_ABSENT, ONNXD_ABSENT, ONNXD_ABSENT};
+
+static const onnxd_quantized_inputs *positions_of(const onnxd_op_def *def)
+{
+    return strcmp(def->op_type, "QLinearConv") == 0 ? &quantized : &integer;
+}
+
+/* One channel for each map and group would fill a tile's columns with one. */
+static bool is_depthwise(const onnxd_shape *weights, int64_t groups)
+{
+    return groups > 1 && weights->dims[1] == 1;
+}
+
+static bool takes(const onnxd_cpu_case *c)
+{
+    const onnxd_quantized_inputs *at = positions_of(c->def);
+    const onnxd_conv_params *params = c->node->params;
+    const onnxd_tensor *weights = onnxd_cpu_constant(c, at->b);
+    return weights != NULL && !is_depthwise(&weights->shape, params->group) &&
+           onnxd_quantized_takes(c, at, weights->shape.dims[0]);
+}
+
+typedef struct convolution_state {
+    onnxd_integer_convolution convolution;
+    onnxd_cpu_packed *packed;
+    size_t columns_bytes; /* of the workspace's first part */
+    size_t packed_bytes;  /* fours: behind them are the sums of the maps */
+} convolution_state;
+
+typedef struct pack_context {
+    const onnxd_integer_convolution *convolution;
+    uint8_t flip;
+    size_t sums; /* fours: where the sums of the maps stand */
+} pack_context;
+
+static void pack(const void *context, const onnxd_tensor *tensor, void *out)
+{
+    const pack_context *p = context;
+    onnxd_integer_convolution_pack(p->convolution, tensor->data, p->flip, out);
+    if (p->convolution->is_fours)
+        onnxd_integer_convolution_sum(p->convolution, tensor->data,
+                                      (int32_t *)(void *)((char *)out + p->sums));
+}
+
+static void unmake(onnxd_cpu_kernel *kernel)
+{
+    convolution_state *state = kernel->state;
+    if (state == NULL)
+        return;
+    if (state->packed != NULL)
+        onnxd_cpu_packed_release(&kernel->runtime->packed, state->packed);
+    onnxd_free(state);
+    kernel->state = NULL;
+}
+
+static onnxd_convolution_shape shape_of(const onnxd_cpu_case *c, const onnxd_quantized_inputs *at)
+{
+    const onnxd_conv_params *params = c->node->params;
+    const onnxd_shape *weights = &c->query->inputs[at->b].shape;
+    return (onnxd_convolution_shape){
+        .window = onnxd_simd_window_of(&c->query->inputs[at->a].shape, &params->window,
+                                       weights->dims + 2),
+        .groups = (size_t)params->group,
+        .maps = (size_t)weights->dims[0],
+    };
+}
+
+static size_t aligned(size_t bytes)
+{
+    return (bytes + ONNXD_PACKED_ALIGNMENT - 1) / ONNXD_PACKED_ALIGNMENT * ONNXD_PACKED_ALIGNMENT;
+}
+
+static const char *form_of(const onnxd_integer_convolution *c)
+{
+    if (c->is_fours)
+        return c->is_gathered ? "byte_gathered" : "byte_direct";
+    return c->is_gathered ? "integer_gathered" : "integer_direct";
+}
+
+static onnxd_status *build(const onnxd_cpu_case *c, onnxd_cpu_kernel *kernel,
+                           convolution_state *state)
+{
+    const onnxd_quantized_inputs *at = positions_of(c->def);
+    const onnxd_convolution_shape shape = shape_of(c, at);
+    onnxd_integer_convolution *convolution = &state->convolution;
+    const uint8_t *weights = onnxd_cpu_constant(c, at->b)->data;
+    const bool allows_fours =
+        c->query->inputs[at->a].dtype == ONNXD_UINT8 && onnxd_quantized_allows_fours(c, at);
+    size_t bytes;
+    if (!onnxd_integer_convolution_init(convolution, c->runtime->simd, &shape,
+                                        allows_fours ? weights : NULL,
+                                        onnxd_team_threads(c->runtime->team)) ||
+        !onnxd_quantized_columns_bytes(c->runtime->simd, shape.groups, convolution->group_maps,
+                                       &bytes) ||
+        bytes > SIZE_MAX / 4 || convolution->workspace_bytes > SIZE_MAX / 4)
+        return onnxd_error(ONNXD_UNIMPLEMENTED, "this convolution is too large");
+    state->packed_bytes = aligned(onnxd_integer_convolution_packed_bytes(convolution));
+    const pack_context context = {.convolution = convolution,
+                                  .flip = c->query->inputs[at->b].dtype == ONNXD_INT8 ? 0 : 0x80,
+                                  .sums = state->packed_bytes};
+    const onnxd_cpu_packing packing = {.form = form_of(convolution),
+                                       .parameters = {shape.groups},
+                                       .bytes = state->packed_bytes + shape.maps * sizeof(int32_t),
+                                       .pack = pack,
+                                       .context = &context};
+    ONNXD_TRY(onnxd_cpu_packed_acquire(&kernel->runtime->packed, kernel->constants[at->b], &packing,
+                                       &state->packed));
+    state->columns_bytes = aligned(bytes);
+    kernel->base.workspace_bytes = state->columns_bytes + convolution->workspace_bytes;
+    onnxd_simd_name(kernel, packing.form);
+    return NULL;
+}
+
+static onnxd_status *make(const onnxd_cpu_case *c, onnxd_cpu_kernel *kernel)
+{
+    convolution_state *state = onnxd_alloc_zero(1, sizeof(*state));
+    if (state == NULL)
+        return onnxd_error_out_of_memory("a convolution", sizeof(*state), UINT64_MAX);
+    kernel->state = state;
+    onnxd_status *status = build(c, kernel, state);
+    if (status != NULL)
+        unmake(kernel);
+    return status;
+}
+
+static onnxd_status *enqueue(onnxd_cpu_kernel *kernel, const onnxd_kernel_args *args)
+{
+    const convolution_state *state = kernel->state;
+    const onnxd_integer_convolution *c = &state->convolution;
+    const onnxd_quantized_inputs *at = positions_of(kernel->node.def);
+    const onnxd_tensor_view *in = &args->inputs[at->a];
+    const uint8_t zero = onnxd_quantized_zero_byte(args, at->a_zero);
+    const char *packed = onnxd_cpu_packed_data(state->packed);
+    const int32_t *sums =
+        c->is_fours ? (const int32_t *)(const void *)(packed + state->packed_bytes) : NULL;
+    const onnxd_quantized_columns columns = onnxd_quantized_columns_of(
+        c->simd, args, at, c->shape.groups, c->group_maps, 1, sums, zero, args->workspace);
+    const onnxd_integer_convolution_call call = {
+        .c = c,
+        .team = kernel->runtime->team,
+        .in = onnxd_tensor_view_data(in),
+        .in_byte = zero,
+        .in_zero = onnxd_quantized_zero(args, at->a_zero, in->dtype),
+        .packed = (const int8_t *)packed,
+        .zeros = columns.zeros,
+        .post = onnxd_quantized_post(&columns, args, at),
+        .out = onnxd_tensor_view_data(&args->outputs[0]),
+        .workspace = (char *)args->workspace + state->columns_bytes,
+    };
+    onnxd_integer_convolution_run(&call);
+    return NULL;
+}
+
+const onnxd_cpu_implementation onnxd_cpu_simd_integer_convolution = {
+    .name = "simd:integer_convolution",
+    .takes = takes,
+    .make = make,
+    .enqueue = enqueue,
+    .unmake = unmake,
+    .flops_per_us = 150e3,
+    .may_refuse = true,
+};
