@@ -13,6 +13,8 @@ typedef struct onnxd_pass_env {
     uint64_t fold_max_node_bytes;  /* a folded output beyond this stays a node; default 16 MiB */
     uint64_t fold_max_total_bytes; /* default 256 MiB */
     const char *const *disabled;   /* NULL-terminated pass names, or NULL */
+    /* DequantizeLinear of constants stays, for passes that want quantised weights. */
+    bool keeps_quantized;
 } onnxd_pass_env;
 
 typedef struct onnxd_pass {
@@ -22,6 +24,8 @@ typedef struct onnxd_pass {
     /* Of a provider's pass: it makes nodes that other providers need not know, and is left out
      * where a model may use an instance of another one. */
     bool is_private;
+    /* Runs before DequantizeLinear of constants is computed. */
+    bool wants_quantized;
 } onnxd_pass;
 
 /* All passes in the order in which they run; NULL-terminated. */

@@ -33,9 +33,9 @@ onnxd_status *onnxd_graph_derive_value(onnxd_graph *graph, onnxd_value_id base, 
     return onnxd_graph_add_value(graph, name, out_value);
 }
 
-static onnxd_status *derive(onnxd_graph *graph, onnxd_value_id base, const char *what,
-                            onnxd_dtype dtype, const onnxd_shape *shape, const void *elements,
-                            onnxd_value_id *out_value)
+onnxd_status *onnxd_graph_derive_tensor(onnxd_graph *graph, onnxd_value_id base, const char *what,
+                                        onnxd_dtype dtype, const onnxd_shape *shape,
+                                        const void *elements, onnxd_value_id *out_value)
 {
     onnxd_tensor *tensor = NULL;
     onnxd_value_id value = ONNXD_NONE;
@@ -54,7 +54,7 @@ onnxd_status *onnxd_graph_derive_constant(onnxd_graph *graph, onnxd_value_id bas
                                           const onnxd_shape *shape, const float *elements,
                                           onnxd_value_id *out_value)
 {
-    return derive(graph, base, what, ONNXD_FLOAT, shape, elements, out_value);
+    return onnxd_graph_derive_tensor(graph, base, what, ONNXD_FLOAT, shape, elements, out_value);
 }
 
 onnxd_status *onnxd_graph_derive_ints(onnxd_graph *graph, onnxd_value_id base, const char *what,
@@ -62,7 +62,7 @@ onnxd_status *onnxd_graph_derive_ints(onnxd_graph *graph, onnxd_value_id base, c
                                       onnxd_value_id *out_value)
 {
     const onnxd_shape shape = {.rank = 1, .dims = {(int64_t)count}};
-    return derive(graph, base, what, ONNXD_INT64, &shape, elements, out_value);
+    return onnxd_graph_derive_tensor(graph, base, what, ONNXD_INT64, &shape, elements, out_value);
 }
 
 onnxd_status *onnxd_graph_ints(onnxd_graph *graph, const char *name, const int64_t *values,

@@ -83,13 +83,32 @@ static bool is_alone(const onnxd_model *model, size_t i)
     return true;
 }
 
-static onnxd_status *run_custom_passes(onnxd_model *model, const onnxd_pass_env *env)
+/* Whether a pass of instance `i` runs for the model. */
+static bool is_run(const onnxd_model *model, size_t i, const onnxd_pass *pass,
+                   const onnxd_pass_env *env)
+{
+    return !onnxd_pass_is_disabled(env, pass->name) && !(pass->is_private && !is_alone(model, i));
+}
+
+static bool has_pass_for_quantized(const onnxd_model *model, const onnxd_pass_env *env)
+{
+    for (size_t i = 0; i < model->ep_count; i++) {
+        const onnxd_pass *const *passes = onnxd_ep_custom_passes(model->eps[i]);
+        for (; passes != NULL && *passes != NULL; passes++)
+            if ((*passes)->wants_quantized && is_run(model, i, *passes, env))
+                return true;
+    }
+    return false;
+}
+
+/* The passes of the instances: those that want quantised weights, or the others. */
+static onnxd_status *run_custom_passes(onnxd_model *model, const onnxd_pass_env *env,
+                                       bool wants_quantized)
 {
     for (size_t i = 0; i < model->ep_count; i++) {
         const onnxd_pass *const *passes = onnxd_ep_custom_passes(model->eps[i]);
         for (; passes != NULL && *passes != NULL; passes++) {
-            if (onnxd_pass_is_disabled(env, (*passes)->name) ||
-                ((*passes)->is_private && !is_alone(model, i)))
+            if ((*passes)->wants_quantized != wants_quantized || !is_run(model, i, *passes, env))
                 continue;
             onnxd_status *status = onnxd_pass_run(model->graph, *passes, env);
             if (status != NULL)
@@ -99,6 +118,18 @@ static onnxd_status *run_custom_passes(onnxd_model *model, const onnxd_pass_env 
     }
     /* Weights that a pass has replaced would stay in memory. */
     return onnxd_pass_run(model->graph, &onnxd_pass_remove_dead, env);
+}
+
+static onnxd_status *run_passes(onnxd_model *model, onnxd_pass_env *env)
+{
+    env->keeps_quantized = has_pass_for_quantized(model, env);
+    ONNXD_TRY(onnxd_passes_run(model->graph, env));
+    if (env->keeps_quantized) {
+        ONNXD_TRY(run_custom_passes(model, env, true));
+        env->keeps_quantized = false;
+        ONNXD_TRY(onnxd_passes_run(model->graph, env));
+    }
+    return run_custom_passes(model, env, false);
 }
 
 /* ---- the plan of static shapes ------------------------------------------------------------- */
@@ -181,8 +212,7 @@ static onnxd_status *load(onnxd_model *model, const char *path, const onnxd_mode
     ONNXD_TRY(
         onnxd_graph_load_file(path, model->runtime->registry, &options->limits, &model->graph));
     ONNXD_TRY(onnxd_model_name_ports(model));
-    ONNXD_TRY(onnxd_passes_run(model->graph, &env));
-    ONNXD_TRY(run_custom_passes(model, &env));
+    ONNXD_TRY(run_passes(model, &env));
     ONNXD_TRY(onnxd_model_check_subgraphs(model));
     ONNXD_TRY(onnxd_model_share_weights(model));
     ONNXD_TRY(onnxd_model_place(model));

@@ -119,10 +119,15 @@ static bool makes_tensors(const fold *f, const onnxd_node *node)
     return true;
 }
 
+static bool is_kept(const fold *f, const onnxd_node *node)
+{
+    return f->env->keeps_quantized && strcmp(node->op_type, "DequantizeLinear") == 0;
+}
+
 static onnxd_status *fold_node(fold *f, onnxd_node *node)
 {
     const onnxd_op_def *def = node->def;
-    if (def == NULL || node->is_removed || def->is_nondeterministic ||
+    if (def == NULL || is_kept(f, node) || node->is_removed || def->is_nondeterministic ||
         (def->compute == NULL && def->run == NULL) || has_subgraph(node) || !gather(f, node))
         return NULL;
     if (node->domain[0] == '\0' && take_constant(f, node))

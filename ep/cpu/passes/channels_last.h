@@ -5,6 +5,7 @@
  *   channels_last_rules.c  which operators follow, and how
  *   channels_last_axes.c   those that name dimensions
  *   channels_last_transposed.c  ConvTranspose
+ *   channels_last_quantized.c   those on INT8 and UINT8
  *
  * Rules change nodes and may add some, which move nodes in memory: a node is named by its id.
  * Errors: OUT_OF_MEMORY, and those of resolving a node.
@@ -66,5 +67,9 @@ ONNXD_NODISCARD onnxd_status *onnxd_layout_turn_squeeze(onnxd_layout *l, onnxd_n
 ONNXD_NODISCARD onnxd_status *onnxd_layout_turn_transpose(onnxd_layout *l, onnxd_node_id id);
 /* channels_last_transposed.c */
 ONNXD_NODISCARD onnxd_status *onnxd_layout_turn_transposed(onnxd_layout *l, onnxd_node_id id);
+/* channels_last_quantized.c */
+ONNXD_NODISCARD onnxd_status *onnxd_layout_turn_quantized(onnxd_layout *l, onnxd_node_id id);
+ONNXD_NODISCARD onnxd_status *onnxd_layout_turn_quantized_sum(onnxd_layout *l, onnxd_node_id id);
+ONNXD_NODISCARD onnxd_status *onnxd_layout_turn_quantize(onnxd_layout *l, onnxd_node_id id);
 
 #endif

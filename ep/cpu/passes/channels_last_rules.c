@@ -18,7 +18,10 @@ typedef enum layout_rule {
     LAYOUT_MEAN,
     LAYOUT_SQUEEZE,
     LAYOUT_TRANSPOSE,
-    LAYOUT_TRANSPOSED /* ConvTranspose */
+    LAYOUT_TRANSPOSED,    /* ConvTranspose */
+    LAYOUT_QUANTIZED,     /* a convolution of INT8 or UINT8 */
+    LAYOUT_QUANTIZED_SUM, /* goes by element of inputs 0 and 3, images of one shape */
+    LAYOUT_QUANTIZE       /* goes by element of input 0, where its scale is for all */
 } layout_rule;
 
 static const struct {
@@ -69,6 +72,11 @@ static const struct {
     {"", "Squeeze", LAYOUT_SQUEEZE},
     {"", "Transpose", LAYOUT_TRANSPOSE},
     {"", "ConvTranspose", LAYOUT_TRANSPOSED},
+    {"", "QLinearConv", LAYOUT_QUANTIZED},
+    {"", "ConvInteger", LAYOUT_QUANTIZED},
+    {"com.microsoft", "QLinearAdd", LAYOUT_QUANTIZED_SUM},
+    {"", "QuantizeLinear", LAYOUT_QUANTIZE},
+    {"", "DequantizeLinear", LAYOUT_QUANTIZE},
 };
 
 /* Broadcasting was an attribute before. */
@@ -221,6 +229,12 @@ onnxd_status *onnxd_layout_visit(onnxd_layout *l, onnxd_node_id id)
             return onnxd_layout_turn_transpose(l, id);
         case LAYOUT_TRANSPOSED:
             return onnxd_layout_turn_transposed(l, id);
+        case LAYOUT_QUANTIZED:
+            return onnxd_layout_turn_quantized(l, id);
+        case LAYOUT_QUANTIZED_SUM:
+            return onnxd_layout_turn_quantized_sum(l, id);
+        case LAYOUT_QUANTIZE:
+            return onnxd_layout_turn_quantize(l, id);
         }
     }
     return NULL;

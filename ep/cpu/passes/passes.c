@@ -3,6 +3,8 @@
 #include <stddef.h>
 
 const onnxd_pass *const onnxd_cpu_passes[] = {
+    &onnxd_cpu_pass_fuse_quantized,
+    &onnxd_cpu_pass_fuse_dynamic,
     &onnxd_cpu_pass_fuse_gelu,
     &onnxd_cpu_pass_fuse_swish,
     &onnxd_cpu_pass_fuse_dense,

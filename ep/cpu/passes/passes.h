@@ -10,6 +10,8 @@
 
 extern const onnxd_pass *const onnxd_cpu_passes[];
 
+extern const onnxd_pass onnxd_cpu_pass_fuse_quantized;
+extern const onnxd_pass onnxd_cpu_pass_fuse_dynamic;
 extern const onnxd_pass onnxd_cpu_pass_channels_last;
 extern const onnxd_pass onnxd_cpu_pass_shuffle_channels;
 extern const onnxd_pass onnxd_cpu_pass_fuse_convolution;
