@@ -7,9 +7,11 @@ into build/, never committed.
 import dataclasses
 import pathlib
 import sys
+import tempfile
 
 import numpy as np
 import onnx
+import onnx.version_converter
 from onnx import TensorProto, helper, numpy_helper
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -19,6 +21,9 @@ sys.path[:0] = [str(ROOT / "tests" / "e2e"), str(ROOT / "tests" / "conformance")
 import built_models  # noqa: E402
 import models as light_models  # noqa: E402
 import real_models  # noqa: E402
+
+# Tolerances where a difference of the last bit can be one of a whole step of a quantised tensor.
+ROUNDED = (5e-2, 5e-2)
 
 LIGHT = pathlib.Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 
@@ -155,8 +160,76 @@ def built_cases(match, batch):
             yield Case(name, path, [seeded((batch, frames, 96), -1, 1)])
 
 
+# ---- quantised ----------------------------------------------------------------------------------
+
+
+def calibration(name, shape, count=2):
+    from onnxruntime import quantization
+
+    class Reader(quantization.CalibrationDataReader):
+        def __init__(self):
+            self.left = iter([{name: np.random.default_rng(i).uniform(0, 1, shape)
+                               .astype(np.float32)} for i in range(count)])
+
+        def get_next(self):
+            return next(self.left, None)
+
+    return Reader()
+
+
+def resnet50_int8(path, batch):
+    """ResNet-50 between DequantizeLinear and QuantizeLinear: UINT8 activations, INT8 weights with a
+    scale for each channel. Weights are of 7 bits, since onnxruntime's kernels for AVX2 saturate
+    sums of two products of more."""
+    from onnxruntime import quantization
+    from onnxruntime.quantization import shape_inference
+    model = with_batch(light_models.random_light_model(LIGHT, "resnet50"), batch)
+    for node in model.graph.node:
+        if node.op_type == "Sum":
+            node.op_type = "Add"
+    with tempfile.TemporaryDirectory() as folder:
+        plain = str(pathlib.Path(folder) / "plain.onnx")
+        model = onnx.version_converter.convert_version(model, 13)
+        model.ir_version = 8
+        onnx.save(model, plain)
+        # Makes batch normalisations part of the convolutions.
+        shape_inference.quant_pre_process(plain, plain, skip_symbolic_shape=True)
+        (value,) = onnx.load(plain).graph.input
+        shape = [d.dim_value for d in value.type.tensor_type.shape.dim]
+        quantization.quantize_static(plain, str(path), calibration(value.name, shape),
+                                     quant_format=quantization.QuantFormat.QDQ, per_channel=True,
+                                     reduce_range=True,
+                                     activation_type=quantization.QuantType.QUInt8,
+                                     weight_type=quantization.QuantType.QInt8)
+
+
+def quantized_cases(match, batch):
+    if match in "resnet50_int8":
+        path = FOLDER / f"resnet50_int8_{batch}.onnx"
+        if not path.exists():
+            resnet50_int8(path, batch)
+        (value,) = onnx.load(path).graph.input
+        yield Case("resnet50_int8", path,
+                   [seeded([d.dim_value for d in value.type.tensor_type.shape.dim])], *ROUNDED)
+    names = [f"minilm_int8_{tokens}" for tokens in (128, 16)]
+    if not any(match in name for name in names):
+        return
+    plain, path = FOLDER / "minilm.onnx", FOLDER / "minilm_int8.onnx"
+    if not plain.exists():
+        minilm(plain)
+    if not path.exists():
+        from onnxruntime import quantization
+        quantization.quantize_dynamic(str(plain), str(path), reduce_range=True,
+                                      weight_type=quantization.QuantType.QInt8)
+    for tokens, name in zip((128, 16), names):
+        if match in name:
+            ids = np.random.default_rng(tokens).integers(0, 30522, (batch, tokens))
+            yield Case(name, path, [ids, np.ones((batch, tokens), np.int64)], *ROUNDED)
+
+
 def cases(match, batch):
     FOLDER.mkdir(parents=True, exist_ok=True)
     yield from light_cases(match, batch)
     yield from packaged_cases(match, batch)
     yield from built_cases(match, batch)
+    yield from quantized_cases(match, batch)
