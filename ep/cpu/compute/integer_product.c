@@ -134,10 +134,27 @@ static bool fits_pair(int first, int second)
     return above * UINT8_MAX <= INT16_MAX && below * UINT8_MAX >= INT16_MIN;
 }
 
+/* Two of at most this magnitude always fit. */
+#define ALWAYS_FITS 64
+
+/* In the order of memory: most matrices that fit are of 7 bits, and need no search. */
+static bool is_small(const onnxd_integer_matrix *b)
+{
+    const size_t count = b->taps * b->depth * b->columns;
+    bool is_so = true;
+    for (size_t i = 0; i < count; i++) {
+        const int element = (int8_t)(b->data[i] ^ b->flip);
+        is_so = is_so & (element <= ALWAYS_FITS) & (element >= -ALWAYS_FITS);
+    }
+    return is_so;
+}
+
 bool onnxd_integer_fits_fours(const onnxd_simd *simd, const onnxd_integer_matrix *b)
 {
     if (simd->byte_product == NULL)
         return false;
+    if (is_small(b))
+        return true;
     for (size_t j = 0; j < b->columns; j++) {
         int first = 0;
         size_t at = 0;

@@ -42,7 +42,7 @@ static inline onnxd_simd_range onnxd_integer_range(bool is_signed, uint8_t zero)
 #define ONNXD_PAIR 2
 #define ONNXD_FOUR 4
 
-/* B for packing: element of tap t, step k and column j is
+/* B for packing, in memory of its elements alone: element of tap t, step k and column j is
  * data[t * tap_stride + k * step_stride + j * column_stride]. */
 typedef struct onnxd_integer_matrix {
     const uint8_t *data;
