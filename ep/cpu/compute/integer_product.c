@@ -65,40 +65,62 @@ static int8_t element_of(const onnxd_integer_matrix *b, size_t tap, size_t step,
     return (int8_t)(byte ^ b->flip);
 }
 
-static void pack_panel(const onnxd_integer_matrix *b, size_t column, size_t width, int8_t *packed)
+/* Columns [column, column + count) of a panel, `to` that of the first. */
+static void pack_columns(const onnxd_integer_matrix *b, size_t column, size_t count, size_t width,
+                         int8_t *to)
 {
-    const size_t left = b->columns - column, count = left < width ? left : width;
-    const size_t all = onnxd_integer_steps(b) * b->step * width;
-    size_t at = 0; /* elements so far, joined of all taps */
-    for (size_t t = 0; t < b->taps; t++) {
-        at = b->is_joined ? at : 0;
-        for (size_t k = 0; k < b->depth; k++, at++) {
-            int8_t *to = packed + at / b->step * b->step * width + at % b->step;
+    /* A copy: bytes that are stored could otherwise be its members. */
+    const onnxd_integer_matrix m = *b;
+    size_t within = 0; /* elements of the step that are there */
+    for (size_t t = 0; t < m.taps; t++) {
+        for (size_t k = 0; k < m.depth; k++) {
             for (size_t j = 0; j < count; j++)
-                to[j * b->step] = element_of(b, t, k, column + j);
+                to[j * m.step + within] = element_of(&m, t, k, column + j);
+            if (++within == m.step) {
+                within = 0;
+                to += m.step * width;
+            }
         }
-        if (!b->is_joined)
-            packed += all;
+        if (!m.is_joined && within > 0) {
+            within = 0;
+            to += m.step * width;
+        }
     }
 }
 
+/* Along what lies side by side in B. */
+static void pack_panel(const onnxd_integer_matrix *b, size_t column, size_t width, int8_t *packed)
+{
+    const size_t left = b->columns - column, count = left < width ? left : width;
+    if (b->column_stride <= b->step_stride) {
+        pack_columns(b, column, count, width, packed);
+        return;
+    }
+    for (size_t j = 0; j < count; j++)
+        pack_columns(b, column + j, 1, width, packed + j * b->step);
+}
+
+/* What of weights with one sign 255 can be multiplied by within 16 bits. */
+#define MOST_ABOVE (INT16_MAX / UINT8_MAX)
+#define MOST_BELOW (INT16_MIN / UINT8_MAX)
+
 /* Whether, of each column, products of one half of both steps with any bytes of A have a sum of 16
- * bits. */
+ * bits. Without a way out of the loop, which is to be vector code. */
 static bool can_mark(const int8_t *steps, size_t width)
 {
+    const int8_t *next = steps + ONNXD_FOUR * width;
+    int worst_above = 0, worst_below = 0;
     for (size_t i = 0; i < ONNXD_FOUR * width; i += 2) {
+        const int w[4] = {steps[i], steps[i + 1], next[i], next[i + 1]};
         int above = 0, below = 0;
-        for (size_t k = 0; k < 2; k++) {
-            for (size_t h = 0; h < 2; h++) {
-                const int element = steps[k * ONNXD_FOUR * width + i + h];
-                above += element > 0 ? element : 0;
-                below += element < 0 ? element : 0;
-            }
+        for (size_t k = 0; k < 4; k++) {
+            above += w[k] > 0 ? w[k] : 0;
+            below += w[k] < 0 ? w[k] : 0;
         }
-        if (above * UINT8_MAX > INT16_MAX || below * UINT8_MAX < INT16_MIN)
-            return false;
+        worst_above = above > worst_above ? above : worst_above;
+        worst_below = below < worst_below ? below : worst_below;
     }
-    return true;
+    return worst_above <= MOST_ABOVE && worst_below >= MOST_BELOW;
 }
 
 static void mark_panel(int8_t *panel, size_t taps, size_t steps, size_t width)
@@ -131,7 +153,7 @@ static bool fits_pair(int first, int second)
 {
     const int above = (first > 0 ? first : 0) + (second > 0 ? second : 0);
     const int below = (first < 0 ? first : 0) + (second < 0 ? second : 0);
-    return above * UINT8_MAX <= INT16_MAX && below * UINT8_MAX >= INT16_MIN;
+    return above <= MOST_ABOVE && below >= MOST_BELOW;
 }
 
 /* Two of at most this magnitude always fit. */
