@@ -176,6 +176,7 @@ onnxd_status *onnxd_convolution_create(const onnxd_simd *simd, const onnxd_convo
                              .group_channels = shape->window.channels / shape->groups,
                              .group_maps = shape->maps / shape->groups,
                              .packed = packed};
+    c->row_elements = (size_t)shape->window.kernel[2] * c->group_channels;
     c->is_pointwise = is_pointwise(&shape->window);
     onnxd_status *status = make_extras(c, bias);
     if (status == NULL && (!part_of(simd, shape, method, &c->group_packed, &parts) ||

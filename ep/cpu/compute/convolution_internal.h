@@ -13,6 +13,7 @@ struct onnxd_convolution {
     uint32_t threads;
     size_t taps, pixels; /* of the window, of all images of the output */
     size_t group_channels, group_maps;
+    size_t row_elements; /* of a row of the window: its last extent times group_channels */
     const float *packed;
     size_t group_packed; /* elements of a group's packed weights; of one of Winograd's matrices */
     float *extras;       /* what the next two point to */

@@ -38,56 +38,77 @@ static void locate(const onnxd_convolution *c, pixel_block *block)
 /* Where the pixels lie, tap by tap. */
 static void point(const onnxd_convolution_call *call, const pixel_block *block, const float **rows)
 {
-    const onnxd_image_window *w = &call->c->shape.window;
-    const float *in = call->in + block->group * call->c->group_channels;
-    for (int64_t z = 0; z < w->kernel[0]; z++) {
-        for (int64_t y = 0; y < w->kernel[1]; y++) {
-            for (int64_t x = 0; x < w->kernel[2]; x++, rows += ONNXD_BLOCK_ROWS) {
+    /* A copy, which no store to the rows can change. */
+    const onnxd_image_window w = call->c->shape.window;
+    const float *in = call->in + block->group * call->c->group_channels, *zeros = call->c->zeros;
+    for (int64_t z = 0; z < w.kernel[0]; z++) {
+        for (int64_t y = 0; y < w.kernel[1]; y++) {
+            for (int64_t x = 0; x < w.kernel[2]; x++, rows += ONNXD_BLOCK_ROWS) {
                 for (uint32_t i = 0; i < block->count; i++) {
-                    const int64_t at = onnxd_window_tap(w, &block->places[i], z, y, x);
-                    rows[i] = at < 0 ? call->c->zeros : in + at;
+                    const int64_t at = onnxd_window_tap(&w, &block->places[i], z, y, x);
+                    rows[i] = at < 0 ? zeros : in + at;
                 }
             }
         }
     }
 }
 
-/* The taps of one row of a window: those within the image are copied at once where they lie side by
- * side. */
-static float *gather_row(const onnxd_convolution_call *call, const pixel_block *block,
-                         const onnxd_window_place *place, int64_t z, int64_t y, float *to)
+/* ---- few channels ---------------------------------------------------------------------------- */
+
+/* One row of a window, zeros beyond the image. */
+static void gather_row(const onnxd_convolution_call *call, const pixel_block *block,
+                       const onnxd_window_place *place, int64_t z, int64_t y, float *to)
 {
     const onnxd_image_window *w = &call->c->shape.window;
     const size_t channels = call->c->group_channels;
     const float *in = call->in + block->group * channels;
-    const bool is_dense = w->dilation[2] == 1 && call->c->shape.groups == 1;
-    for (int64_t x = 0; x < w->kernel[2];) {
+    for (int64_t x = 0; x < w->kernel[2]; x++, to += channels) {
         const int64_t at = onnxd_window_tap(w, place, z, y, x);
-        int64_t count = 1;
-        if (at >= 0 && is_dense) {
-            const int64_t left = w->in[2] - (place->start[2] + x);
-            count = left < w->kernel[2] - x ? left : w->kernel[2] - x;
-        }
-        const size_t elements = (size_t)count * channels;
         if (at >= 0)
-            memcpy(to, in + at, elements * sizeof(float));
+            memcpy(to, in + at, channels * sizeof(float));
         else
-            memset(to, 0, elements * sizeof(float));
-        to += elements;
-        x += count;
+            memset(to, 0, channels * sizeof(float));
     }
-    return to;
 }
 
+/* Where the rows of the windows lie, tap by tap. Those that do not lie side by side in the image,
+ * as they do in a row of the product, are copied. */
+static void point_rows(const onnxd_convolution_call *call, const pixel_block *block,
+                       float *gathered, const float **rows)
+{
+    const onnxd_image_window w = call->c->shape.window;
+    const size_t row_elements = call->c->row_elements;
+    const bool is_dense = call->c->shape.groups == 1 && w.dilation[2] == 1;
+    for (int64_t z = 0; z < w.kernel[0]; z++) {
+        for (int64_t y = 0; y < w.kernel[1]; y++, rows += ONNXD_BLOCK_ROWS) {
+            for (uint32_t i = 0; i < block->count; i++) {
+                const onnxd_window_place *place = &block->places[i];
+                const int64_t at = onnxd_window_tap(&w, place, z, y, 0);
+                if (is_dense && at >= 0 && place->start[2] + w.kernel[2] <= w.in[2]) {
+                    rows[i] = call->in + at;
+                    continue;
+                }
+                gather_row(call, block, place, z, y, gathered);
+                rows[i] = gathered;
+                gathered += row_elements;
+            }
+        }
+    }
+}
+
+/* All taps of each window side by side, where there are too many rows of them to point to. */
 static void gather(const onnxd_convolution_call *call, const pixel_block *block, float *gathered,
                    const float **rows)
 {
     const onnxd_image_window *w = &call->c->shape.window;
     for (uint32_t i = 0; i < block->count; i++) {
         rows[i] = gathered;
-        for (int64_t z = 0; z < w->kernel[0]; z++)
-            for (int64_t y = 0; y < w->kernel[1]; y++)
-                gathered = gather_row(call, block, &block->places[i], z, y, gathered);
+        for (int64_t z = 0; z < w->kernel[0]; z++) {
+            for (int64_t y = 0; y < w->kernel[1]; y++) {
+                gather_row(call, block, &block->places[i], z, y, gathered);
+                gathered += call->c->row_elements;
+            }
+        }
     }
 }
 
@@ -97,22 +118,34 @@ static void run_block(const product_run *run, const pixel_block *block, size_t p
     const onnxd_convolution_call *call = run->call;
     const onnxd_convolution *c = call->c;
     const bool is_gathered = c->method == ONNXD_CONVOLUTION_GATHERED;
+    const size_t window_rows = (size_t)(c->shape.window.kernel[0] * c->shape.window.kernel[1]);
+    const bool is_by_rows = is_gathered && window_rows <= ONNXD_BLOCK_TAPS;
     const size_t maps = c->shape.maps, corner = block->first * maps + block->group * c->group_maps;
     const size_t column = part * run->part_columns, left = c->group_maps - column;
-    const size_t gathered = ONNXD_BLOCK_ROWS * c->taps * c->group_channels;
+    float *gathered =
+        is_gathered ? call->workspace + worker * ONNXD_BLOCK_ROWS * c->taps * c->group_channels
+                    : NULL;
+    size_t taps = c->taps, depth = c->group_channels;
     const float *rows[ONNXD_BLOCK_TAPS * ONNXD_BLOCK_ROWS];
     if (c->is_pointwise)
         for (uint32_t i = 0; i < block->count; i++)
             rows[i] = call->in + (block->first + i) * c->shape.window.channels +
                       block->group * c->group_channels;
+    else if (is_by_rows)
+        point_rows(call, block, gathered, rows);
     else if (is_gathered)
-        gather(call, block, call->workspace + worker * gathered, rows);
+        gather(call, block, gathered, rows);
     else
         point(call, block, rows);
+    if (is_gathered) {
+        taps = is_by_rows ? window_rows : 1;
+        depth = c->taps * c->group_channels / taps;
+    }
     const onnxd_product_block product = {
         .a = rows,
-        .taps = is_gathered ? 1 : c->taps,
-        .depth = is_gathered ? c->taps * c->group_channels : c->group_channels,
+        .taps = taps,
+        .depth = depth,
+        .packs_rows = is_by_rows,
         .packed = c->packed + block->group * c->group_packed,
         .first_column = column,
         .columns = left < run->part_columns ? left : run->part_columns,

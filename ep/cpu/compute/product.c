@@ -119,7 +119,8 @@ static void run_packed(const onnxd_simd *simd, const onnxd_product_block *block,
 static void run_piece(const onnxd_simd *simd, const onnxd_product_block *block,
                       const depth_piece *piece, const float *const *rows)
 {
-    if (block->rows >= PACKED_ROWS && block->columns >= PACKED_PANELS * simd->tile_columns)
+    if (block->packs_rows ||
+        (block->rows >= PACKED_ROWS && block->columns >= PACKED_PANELS * simd->tile_columns))
         run_packed(simd, block, piece, rows);
     else
         run_panels(simd, block, piece, rows, NULL);

@@ -41,6 +41,7 @@ size_t onnxd_product_block_rows(const onnxd_simd *simd, size_t rows);
 typedef struct onnxd_product_block {
     const float *const *a; /* of tap t and row i: a[t * ONNXD_BLOCK_ROWS + i] */
     size_t taps, depth;
+    bool packs_rows;     /* A is packed, however few columns there are: its taps are short */
     const float *packed; /* of all columns */
     size_t first_column; /* a multiple of tile_columns */
     size_t columns;      /* from the first one on */

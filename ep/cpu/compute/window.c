@@ -16,6 +16,9 @@ static void start_window(const onnxd_image_window *window, onnxd_window_place *p
 {
     for (int d = 0; d < 3; d++)
         place->start[d] = place->at[d] * window->stride[d] - window->pad_begin[d];
+    const int64_t plane = (int64_t)place->batch * window->in[0] + place->start[0];
+    place->origin = ((plane * window->in[1] + place->start[1]) * window->in[2] + place->start[2]) *
+                    (int64_t)window->channels;
 }
 
 void onnxd_window_place_init(const onnxd_image_window *window, size_t pixel,
@@ -34,6 +37,12 @@ void onnxd_window_place_init(const onnxd_image_window *window, size_t pixel,
 void onnxd_window_place_next(const onnxd_image_window *window, onnxd_window_place *place)
 {
     int d = 2;
+    if (place->at[2] + 1 < window->out[2]) {
+        place->at[2]++;
+        place->start[2] += window->stride[2];
+        place->origin += window->stride[2] * (int64_t)window->channels;
+        return;
+    }
     while (d >= 0 && ++place->at[d] == window->out[d])
         place->at[d--] = 0;
     if (d < 0)

@@ -23,12 +23,21 @@ typedef struct onnxd_window_place {
     size_t batch;
     int64_t at[3];    /* output pixel */
     int64_t start[3]; /* of the window in the input; may lie outside */
+    int64_t origin;   /* element index of its first tap, as if the image went on outside */
 } onnxd_window_place;
 
 void onnxd_window_place_init(const onnxd_image_window *window, size_t pixel,
                              onnxd_window_place *out_place);
 /* To the next pixel of the output, from the last one of an image to the next image. */
 void onnxd_window_place_next(const onnxd_image_window *window, onnxd_window_place *place);
+
+/* How many elements a tap lies behind the first one. */
+static inline int64_t onnxd_window_tap_offset(const onnxd_image_window *w, int64_t z, int64_t y,
+                                              int64_t x)
+{
+    const int64_t rows = z * w->dilation[0] * w->in[1] + y * w->dilation[1];
+    return (rows * w->in[2] + x * w->dilation[2]) * (int64_t)w->channels;
+}
 
 /* The input pixel under a tap, as an element index into `in` of channel 0; -1 outside the image. */
 static inline int64_t onnxd_window_tap(const onnxd_image_window *w, const onnxd_window_place *place,
@@ -40,8 +49,7 @@ static inline int64_t onnxd_window_tap(const onnxd_image_window *w, const onnxd_
     if ((uint64_t)at_z >= (uint64_t)w->in[0] || (uint64_t)at_y >= (uint64_t)w->in[1] ||
         (uint64_t)at_x >= (uint64_t)w->in[2])
         return -1;
-    return ((((int64_t)place->batch * w->in[0] + at_z) * w->in[1] + at_y) * w->in[2] + at_x) *
-           (int64_t)w->channels;
+    return place->origin + onnxd_window_tap_offset(w, z, y, x);
 }
 
 /* ---- pools ----------------------------------------------------------------------------------- */
