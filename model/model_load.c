@@ -111,13 +111,16 @@ static onnxd_status *run_custom_passes(onnxd_model *model, const onnxd_pass_env 
             if ((*passes)->wants_quantized != wants_quantized || !is_run(model, i, *passes, env))
                 continue;
             onnxd_status *status = onnxd_pass_run(model->graph, *passes, env);
+            /* What nobody reads any more would count as a reader to the next pass, and weights that
+             * have been replaced would stay in memory. */
+            if (status == NULL)
+                status = onnxd_pass_run(model->graph, &onnxd_pass_remove_dead, env);
             if (status != NULL)
                 return onnxd_status_context(status, "pass '%s' of %s", (*passes)->name,
                                             onnxd_ep_label(model->eps[i]));
         }
     }
-    /* Weights that a pass has replaced would stay in memory. */
-    return onnxd_pass_run(model->graph, &onnxd_pass_remove_dead, env);
+    return NULL;
 }
 
 static onnxd_status *run_passes(onnxd_model *model, onnxd_pass_env *env)
