@@ -62,6 +62,11 @@ double onnxd_cpu_flops(const onnxd_cpu_case *c)
         const onnxd_shape *a = &inputs[0].shape;
         return 2 * out * (double)a->dims[a->rank - 1];
     }
+    if (is_op(c, "Attention")) {
+        /* Two products: of queries by keys, and of their weights by values. */
+        const onnxd_shape *keys = &inputs[1].shape;
+        return 4 * out * (double)keys->dims[keys->rank - 2];
+    }
     if (is_op(c, "Gemm") || is_op(c, "QGemm")) {
         double rows = (double)c->outputs[0].shape.dims[0];
         return rows > 0 ? 2 * out * count_of(&inputs[0]) / rows : 0;

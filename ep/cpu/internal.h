@@ -191,6 +191,7 @@ extern const onnxd_cpu_implementation onnxd_cpu_simd_pool;
 extern const onnxd_cpu_implementation onnxd_cpu_simd_softmax;
 extern const onnxd_cpu_implementation onnxd_cpu_simd_norm;
 extern const onnxd_cpu_implementation onnxd_cpu_simd_lrn;
+extern const onnxd_cpu_implementation onnxd_cpu_simd_attention;
 extern const onnxd_cpu_implementation onnxd_cpu_simd_transpose;
 extern const onnxd_cpu_implementation onnxd_cpu_simd_unary;
 extern const onnxd_cpu_implementation onnxd_cpu_simd_binary;

@@ -6,6 +6,7 @@
 
 #include "base/size_math.h"
 #include "graph/attributes.h"
+#include "ops/attention/attention.h"
 #include "ops/attention/attention_core.h"
 #include "ops/ops.h"
 #include "ops/support.h"
@@ -13,15 +14,6 @@
 
 enum { Q, K, V, MASK, PAST_KEY, PAST_VALUE, KEY_COUNTS, INPUT_COUNT };
 enum { Y, PRESENT_KEY, PRESENT_VALUE, QK };
-
-typedef struct attention_params {
-    bool is_causal, has_scale;
-    int64_t q_heads, kv_heads; /* 0: not given */
-    float scale, softcap;
-    onnxd_dtype softmax_dtype; /* UNDEFINED: not given */
-    int64_t qk_mode;
-    int64_t left_window, right_window;
-} attention_params;
 
 static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *arena, void *out)
 {
@@ -34,7 +26,7 @@ static onnxd_status *parse(const onnxd_node *node, int64_t opset, onnxd_arena *a
         "q_num_heads", "qk_matmul_output_mode", "right_window_size",
         "scale",       "softmax_precision",     "softcap",
         NULL};
-    attention_params *params = out;
+    onnxd_attention_params *params = out;
     int64_t is_causal = 0;
     params->left_window = params->right_window = -1;
     params->has_scale = onnxd_node_attribute(node, "scale") != NULL;
@@ -102,7 +94,7 @@ static onnxd_status *agree(const onnxd_node *node, const char *what, uint32_t le
     return NULL;
 }
 
-static onnxd_status *resolve_rank(const onnxd_node *node, const attention_params *params,
+static onnxd_status *resolve_rank(const onnxd_node *node, const onnxd_attention_params *params,
                                   const onnxd_shape *const *shapes, int32_t *out_rank)
 {
     int32_t rank = ONNXD_RANK_UNKNOWN;
@@ -189,7 +181,7 @@ static onnxd_status *check_mask(const onnxd_node *node, const onnxd_shape *mask,
 }
 
 /* `shapes` has an entry per input, NULL where absent. */
-static onnxd_status *resolve(const onnxd_node *node, const attention_params *params,
+static onnxd_status *resolve(const onnxd_node *node, const onnxd_attention_params *params,
                              const onnxd_shape *const *shapes, attention_dims *out)
 {
     attention_dims dims = {.rank = ONNXD_RANK_UNKNOWN};
@@ -329,7 +321,7 @@ static void set_keys(const onnxd_compute *context, const attention_dims *d, onnx
 
 static onnxd_attention attention_of(const onnxd_compute *context, const attention_dims *d)
 {
-    const attention_params *params = context->params;
+    const onnxd_attention_params *params = context->params;
     onnxd_attention a = {.batch = (size_t)d->q.batch,
                          .q_heads = (size_t)d->q.heads,
                          .kv_heads = (size_t)d->k.heads,
@@ -466,7 +458,7 @@ static onnxd_status *compute(const onnxd_compute *context)
                     {.types = ONNXD_SET_FLOATS, .type_variable = 1, .is_optional = true},          \
                     {.types = ONNXD_SET_FLOATS, .type_variable = 2, .is_optional = true},          \
                     {.types = ONNXD_SET_FLOATS, .type_variable = 1, .is_optional = true}},         \
-        .params_bytes = sizeof(attention_params), .parse = parse, .infer = infer,                  \
+        .params_bytes = sizeof(onnxd_attention_params), .parse = parse, .infer = infer,            \
         .workspace_bytes = workspace_bytes, .compute = compute                                     \
     }
 

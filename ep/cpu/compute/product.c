@@ -23,17 +23,35 @@ bool onnxd_product_packed_count(const onnxd_simd *simd, size_t depth, size_t col
            onnxd_size_mul(padded / simd->tile_columns * simd->tile_columns, depth, out_count);
 }
 
-static void pack_panel(uint32_t panel_columns, size_t taps, size_t depth, size_t columns,
-                       const float *b, const onnxd_product_strides *strides, float *packed)
+/* The columns of one step, by pieces of a length that needs no call. */
+static void copy_columns(const float *from, size_t columns, float *to)
 {
-    for (size_t t = 0; t < taps; t++) {
-        for (size_t k = 0; k < depth; k++, packed += panel_columns) {
-            const float *from = b + t * strides->tap + k * strides->step;
+    enum { PIECE = 8 };
+    size_t j = 0;
+    for (; j + PIECE <= columns; j += PIECE)
+        memcpy(to + j, from + j, PIECE * sizeof(float));
+    for (; j < columns; j++)
+        to[j] = from[j];
+}
+
+/* One tap of a panel. B's rows or its columns are contiguous most often. */
+static void pack_steps(const onnxd_simd *simd, size_t depth, size_t columns, const float *b,
+                       const onnxd_product_strides *strides, float *packed)
+{
+    const size_t width = simd->tile_columns;
+    if (columns < width)
+        memset(packed, 0, depth * width * sizeof(float));
+    if (strides->step == 1) {
+        simd->transpose(b, columns, depth, strides->column, packed, width);
+        return;
+    }
+    for (size_t k = 0; k < depth; k++, packed += width) {
+        const float *from = b + k * strides->step;
+        if (strides->column == 1)
+            copy_columns(from, columns, packed);
+        else
             for (size_t j = 0; j < columns; j++)
                 packed[j] = from[j * strides->column];
-            for (size_t j = columns; j < panel_columns; j++)
-                packed[j] = 0;
-        }
     }
 }
 
@@ -43,8 +61,9 @@ void onnxd_product_pack(const onnxd_simd *simd, size_t taps, size_t depth, size_
     const size_t width = simd->tile_columns;
     for (size_t j = 0; j < columns; j += width) {
         const size_t count = columns - j < width ? columns - j : width;
-        pack_panel(simd->tile_columns, taps, depth, count, b + j * strides->column, strides,
-                   packed + j * taps * depth);
+        for (size_t t = 0; t < taps; t++)
+            pack_steps(simd, depth, count, b + t * strides->tap + j * strides->column, strides,
+                       packed + (j * taps + t * width) * depth);
     }
 }
 

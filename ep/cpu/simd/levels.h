@@ -15,6 +15,7 @@
                                         size_t matrix);                                            \
     void onnxd_simd_winograd_out_##level(const onnxd_simd_winograd_out *tile, size_t maps);        \
     void onnxd_simd_softmax_##level(const float *in, size_t length, float *out);                   \
+    float onnxd_simd_weigh_##level(float *scores, size_t length, float scale, const float *mask);  \
     void onnxd_simd_layer_norm_##level(const onnxd_simd_layer_norm *norm, const float *in,         \
                                        float *out);                                                \
     void onnxd_simd_lrn_##level(const onnxd_simd_lrn *lrn, const float *in, float *out);           \

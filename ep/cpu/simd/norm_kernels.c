@@ -68,6 +68,37 @@ void LEVEL_NAME(onnxd_simd_softmax)(const float *in, size_t length, float *out)
         put_part(out, i, length, part_of(out, i, length, 0) * scale);
 }
 
+static bool has_nan(const float *row, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (isnan(row[i]))
+            return true;
+    return false;
+}
+
+float LEVEL_NAME(onnxd_simd_weigh)(float *scores, size_t length, float scale, const float *mask)
+{
+    vf most = vf_all(-INFINITY), sum = vf_all(0);
+    for (size_t i = 0; i < length; i += LANES) {
+        vf score = part_of(scores, i, length, 0) * scale;
+        if (mask != NULL)
+            score += part_of(mask, i, length, 0);
+        put_part(scores, i, length, score);
+        most = vf_max(part_of(scores, i, length, -INFINITY), most);
+    }
+    const float greatest = greatest_of(most);
+    if (greatest == -INFINITY && !has_nan(scores, length)) {
+        memset(scores, 0, length * sizeof(float));
+        return 0;
+    }
+    for (size_t i = 0; i < length; i += LANES) {
+        const vf power = vf_exp(part_of(scores, i, length, -INFINITY) - greatest);
+        put_part(scores, i, length, power);
+        sum += power;
+    }
+    return sum_of(sum);
+}
+
 /* ---- layer normalisation --------------------------------------------------------------------- */
 
 void LEVEL_NAME(onnxd_simd_layer_norm)(const onnxd_simd_layer_norm *norm, const float *in,

@@ -23,6 +23,7 @@ const onnxd_simd LEVEL_NAME(onnxd_simd) = {
     .winograd_in = LEVEL_NAME(onnxd_simd_winograd_in),
     .winograd_out = LEVEL_NAME(onnxd_simd_winograd_out),
     .softmax = LEVEL_NAME(onnxd_simd_softmax),
+    .weigh = LEVEL_NAME(onnxd_simd_weigh),
     .layer_norm = LEVEL_NAME(onnxd_simd_layer_norm),
     .lrn = LEVEL_NAME(onnxd_simd_lrn),
     .transpose = LEVEL_NAME(onnxd_simd_transpose),

@@ -441,3 +441,41 @@ Test(agreement, elementwise)
     cr_expect_geq(f.fast_runs, ROUNDS / 2);
     close_both(&f);
 }
+
+/* Operands of both ranks, grouped heads, masks that repeat or are shorter than the keys. */
+Test(agreement, attention)
+{
+    fixture f = open_both();
+    for (int round = 0; round < ROUNDS; round++) {
+        test_node t;
+        test_run run = {0};
+        const bool is_packed = between(&f, 0, 1) == 1, has_mask = between(&f, 0, 2) > 0;
+        const int64_t batch = between(&f, 1, 2), kv_heads = between(&f, 1, 3);
+        const int64_t heads = kv_heads * between(&f, 1, 2), queries = between(&f, 1, 40);
+        const int64_t keys = between(&f, 1, 40), size = between(&f, 1, 20);
+        const int64_t v_size = between(&f, 1, 20);
+        const int64_t lengths[] = {queries, keys, keys}, sizes[] = {size, size, v_size};
+        const int64_t mask[] = {between(&f, 0, 1) == 1 ? batch : 1,
+                                between(&f, 0, 1) == 1 ? heads : 1,
+                                between(&f, 0, 1) == 1 ? queries : 1, between(&f, 1, keys)};
+        node_init(&t, "Attention", 23, has_mask ? 4 : 3, 1);
+        if (is_packed) {
+            node_int(&t, "q_num_heads", heads);
+            node_int(&t, "kv_num_heads", kv_heads);
+        }
+        node_int(&t, "is_causal", between(&f, 0, 1));
+        if (between(&f, 0, 1) == 1)
+            node_float(&t, "scale", 0.3f);
+        for (int i = 0; i < 3; i++) {
+            const int64_t count = i == 0 ? heads : kv_heads;
+            const int64_t packed[] = {batch, lengths[i], count * sizes[i]};
+            const int64_t apart[] = {batch, count, lengths[i], sizes[i]};
+            run.inputs[i] = random_tensor(&f, is_packed ? 3 : 4, is_packed ? packed : apart);
+        }
+        const int32_t rank = (int32_t)between(&f, 1, 4);
+        run.inputs[3] = has_mask ? random_tensor(&f, rank, mask + 4 - rank) : NULL;
+        check_node(&f, &t, &run);
+    }
+    cr_expect_geq(f.fast_runs, 2 * ROUNDS);
+    close_both(&f);
+}

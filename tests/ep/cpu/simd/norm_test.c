@@ -71,6 +71,67 @@ Test(simd_norm, softmax_of_what_has_none)
     each_level(check_softmax_ends);
 }
 
+/* ---- weights --------------------------------------------------------------------------------- */
+
+static void check_weigh_row(const onnxd_simd *simd, size_t length, float scale, const float *mask)
+{
+    uint64_t seed = length;
+    double scores[MOST_LENGTH], most = -INFINITY, sum = 0;
+    float *row = random_floats(&seed, length + ONNXD_SIMD_MAX_LANES);
+    for (size_t i = 0; i < length; i++) {
+        scores[i] = (double)row[i] * (double)scale + (mask != NULL ? (double)mask[i] : 0);
+        most = fmax(most, scores[i]);
+    }
+    for (size_t i = 0; i < length; i++) {
+        scores[i] = most == -INFINITY ? 0 : exp(scores[i] - most);
+        sum += scores[i];
+    }
+    const float beyond = row[length], got = simd->weigh(row, length, scale, mask);
+    expect_near((double)got, sum, 4e-6 * sum, "%s, %zu: the sum is %g, not %g",
+                onnxd_simd_level_name(simd->level), length, (double)got, sum);
+    for (size_t i = 0; i < length; i++)
+        expect_near((double)row[i], scores[i], 4e-6, "%s, %zu of %zu: %g, not %g",
+                    onnxd_simd_level_name(simd->level), i, length, (double)row[i], scores[i]);
+    cr_assert_eq(row[length], beyond, "wrote beyond %zu", length);
+    onnxd_free(row);
+}
+
+static void check_weigh(const onnxd_simd *simd)
+{
+    uint64_t seed = 4;
+    for (size_t length = 1; length <= MOST_LENGTH; length++) {
+        float *mask = random_floats(&seed, length);
+        check_weigh_row(simd, length, 0.3f, NULL);
+        check_weigh_row(simd, length, -5, mask);
+        check_weigh_row(simd, length, 0, mask);
+        mask[length / 2] = -INFINITY;
+        check_weigh_row(simd, length, 30, mask);
+        for (size_t i = 0; i < length; i++)
+            mask[i] = -INFINITY;
+        check_weigh_row(simd, length, 1, mask);
+        onnxd_free(mask);
+    }
+}
+
+Test(simd_norm, weigh)
+{
+    each_level(check_weigh);
+}
+
+/* A NaN among negative infinities is no empty row. */
+static void check_weigh_nan(const onnxd_simd *simd)
+{
+    float row[] = {-INFINITY, -INFINITY, NAN, -INFINITY};
+    cr_expect(isnan(simd->weigh(row, 4, 1, NULL)));
+    for (size_t i = 0; i < 4; i++)
+        cr_expect(isnan(row[i]), "%s: %g", onnxd_simd_level_name(simd->level), (double)row[i]);
+}
+
+Test(simd_norm, weigh_nan)
+{
+    each_level(check_weigh_nan);
+}
+
 /* ---- layer normalisation --------------------------------------------------------------------- */
 
 static void check_norm_row(const onnxd_simd *simd, size_t length, bool is_centered, bool has_bias)
