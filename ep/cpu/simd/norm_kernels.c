@@ -58,7 +58,7 @@ void LEVEL_NAME(onnxd_simd_softmax)(const float *in, size_t length, float *out)
         most = vf_max(part_of(in, i, length, -INFINITY), most);
     const float greatest = greatest_of(most);
     for (size_t i = 0; i < length; i += LANES) {
-        const vf power = vf_exp(part_of(in, i, length, -INFINITY) - greatest);
+        const vf power = vf_exp2_below_one((part_of(in, i, length, -INFINITY) - greatest) * LOG2_E);
         put_part(out, i, length, power);
         /* Behind the end of a row of negative infinities there is NaN, as within it. */
         sum += power;
@@ -80,9 +80,10 @@ float LEVEL_NAME(onnxd_simd_weigh)(float *scores, size_t length, float scale, co
 {
     vf most = vf_all(-INFINITY), sum = vf_all(0);
     for (size_t i = 0; i < length; i += LANES) {
-        vf score = part_of(scores, i, length, 0) * scale;
+        /* To the base 2 from here on. */
+        vf score = part_of(scores, i, length, 0) * (scale * LOG2_E);
         if (mask != NULL)
-            score += part_of(mask, i, length, 0);
+            score += part_of(mask, i, length, 0) * LOG2_E;
         put_part(scores, i, length, score);
         most = vf_max(part_of(scores, i, length, -INFINITY), most);
     }
@@ -92,7 +93,7 @@ float LEVEL_NAME(onnxd_simd_weigh)(float *scores, size_t length, float scale, co
         return 0;
     }
     for (size_t i = 0; i < length; i += LANES) {
-        const vf power = vf_exp(part_of(scores, i, length, -INFINITY) - greatest);
+        const vf power = vf_exp2_below_one(part_of(scores, i, length, -INFINITY) - greatest);
         put_part(scores, i, length, power);
         sum += power;
     }
