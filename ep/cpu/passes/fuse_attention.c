@@ -10,10 +10,9 @@
  */
 #include <string.h>
 
-#include "base/alloc.h"
 #include "ep/cpu/passes/passes.h"
+#include "ep/cpu/passes/pattern.h"
 #include "graph/attributes.h"
-#include "graph/rewrite.h"
 
 /* The first opset with Attention. */
 #define ATTENTION_SINCE 23
@@ -22,46 +21,19 @@
 enum { Q, K, V, OPERANDS };
 enum { BATCH, HEADS, LENGTH, SIZE };
 
-typedef struct attention_search {
-    onnxd_graph *graph;
-    const onnxd_op_registry *registry;
-    uint32_t *uses;
-    onnxd_node_id *reader; /* of each value: the last node that reads it */
-} attention_search;
-
 typedef struct attention_match {
     onnxd_value_id operands[OPERANDS]; /* [batch, heads, length, size] */
     onnxd_value_id packed[OPERANDS];   /* [batch, length, heads * size]; ONNXD_NONE: not known */
     onnxd_value_id mask;               /* ONNXD_NONE: none */
     double scale;
-    /* What goes: read by the next of them only. */
-    onnxd_node *chain[8];
-    size_t chain_count;
-    onnxd_node *mix; /* the second product */
+    onnxd_node *product, *mix; /* of the scores, with the values */
 } attention_match;
 
 /* ---- reading the graph ----------------------------------------------------------------------- */
 
-static onnxd_node *producer_of(const attention_search *s, onnxd_value_id value, const char *op_type)
+static const onnxd_shape *shape_of(const onnxd_pattern *p, onnxd_value_id value)
 {
-    const onnxd_node_id id = value == ONNXD_NONE ? ONNXD_NONE : s->graph->values[value].producer;
-    if (id == ONNXD_NONE || !onnxd_node_is(&s->graph->nodes[id], "", op_type))
-        return NULL;
-    return &s->graph->nodes[id];
-}
-
-/* The node that alone reads a value which nobody else wants. */
-static onnxd_node *only_reader(const attention_search *s, onnxd_value_id value, const char *op_type)
-{
-    if (s->uses[value] != 1 || s->graph->values[value].is_output)
-        return NULL;
-    onnxd_node *node = &s->graph->nodes[s->reader[value]];
-    return onnxd_node_is(node, "", op_type) ? node : NULL;
-}
-
-static const onnxd_shape *shape_of(const attention_search *s, onnxd_value_id value)
-{
-    return &s->graph->values[value].type.shape;
+    return &p->graph->values[value].type.shape;
 }
 
 static bool is_known(int64_t dim)
@@ -74,9 +46,9 @@ static bool is_equal(int64_t a, int64_t b)
     return a == b && is_known(a);
 }
 
-static bool is_float_of_rank(const attention_search *s, onnxd_value_id value, int32_t rank)
+static bool is_float_of_rank(const onnxd_pattern *p, onnxd_value_id value, int32_t rank)
 {
-    return s->graph->values[value].type.dtype == ONNXD_FLOAT && shape_of(s, value)->rank == rank;
+    return p->graph->values[value].type.dtype == ONNXD_FLOAT && shape_of(p, value)->rank == rank;
 }
 
 static bool has_perm(const onnxd_node *transpose, const int64_t *perm)
@@ -93,24 +65,24 @@ static const int64_t heads_out[] = {0, 2, 1, 3}, keys_across[] = {0, 1, 3, 2},
                      both[] = {0, 2, 3, 1};
 
 /* What a Transpose of this order was made from; ONNXD_NONE: it is none. */
-static onnxd_value_id before_transpose(const attention_search *s, onnxd_value_id value,
+static onnxd_value_id before_transpose(const onnxd_pattern *p, onnxd_value_id value,
                                        const int64_t *perm)
 {
-    const onnxd_node *node = producer_of(s, value, "Transpose");
+    const onnxd_node *node = onnxd_pattern_source_of(p, value, "Transpose");
     return node != NULL && has_perm(node, perm) ? node->inputs[0] : ONNXD_NONE;
 }
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
 /* A product with, or a quotient by, one number: *out_other is multiplied by *inout_scale. */
-static bool is_scaled(const attention_search *s, const onnxd_node *node, onnxd_value_id *out_other,
+static bool is_scaled(const onnxd_pattern *p, const onnxd_node *node, onnxd_value_id *out_other,
                       double *inout_scale)
 {
     const bool is_quotient = onnxd_node_is(node, "", "Div");
     if ((!is_quotient && !onnxd_node_is(node, "", "Mul")) || node->input_count != 2)
         return false;
     for (uint32_t i = is_quotient ? 1 : 0; i < 2; i++) {
-        const onnxd_tensor *number = onnxd_node_float_constant(s->graph, node, i);
+        const onnxd_tensor *number = onnxd_node_float_constant(p->graph, node, i);
         if (number == NULL || number->count != 1 || number->shape.rank > RANK)
             continue;
         const double factor = (double)*(const float *)number->data;
@@ -122,13 +94,13 @@ static bool is_scaled(const attention_search *s, const onnxd_node *node, onnxd_v
 }
 
 /* The value before products with numbers, which stay for those who also read what they make. */
-static onnxd_value_id before_scales(const attention_search *s, onnxd_value_id value,
+static onnxd_value_id before_scales(const onnxd_pattern *p, onnxd_value_id value,
                                     double *inout_scale)
 {
-    while (value != ONNXD_NONE && s->graph->values[value].producer != ONNXD_NONE) {
-        const onnxd_node *node = &s->graph->nodes[s->graph->values[value].producer];
+    while (value != ONNXD_NONE && p->graph->values[value].producer != ONNXD_NONE) {
+        const onnxd_node *node = &p->graph->nodes[p->graph->values[value].producer];
         onnxd_value_id other = ONNXD_NONE;
-        if (!is_scaled(s, node, &other, inout_scale))
+        if (!is_scaled(p, node, &other, inout_scale))
             break;
         value = other;
     }
@@ -138,36 +110,25 @@ static onnxd_value_id before_scales(const attention_search *s, onnxd_value_id va
 /* ---- the pattern ----------------------------------------------------------------------------- */
 
 /* From the scores back to the first product; false where there is none. */
-static bool find_product(const attention_search *s, attention_match *m, onnxd_value_id scores,
-                         onnxd_node **out_product)
+static bool find_product(const onnxd_pattern *p, attention_match *m, onnxd_value_id scores)
 {
-    while (m->chain_count + 4 < ONNXD_COUNT(m->chain)) {
-        onnxd_node *node = onnxd_graph_only_producer(s->graph, s->uses, scores);
-        if (node == NULL)
-            return false;
-        m->chain[m->chain_count++] = node;
-        if (onnxd_node_is(node, "", "MatMul")) {
-            *out_product = node;
-            return true;
-        }
-        if (!is_scaled(s, node, &scores, &m->scale))
-            return false;
-    }
-    return false;
+    const onnxd_node *node = onnxd_pattern_producer(p, scores);
+    while (node != NULL && is_scaled(p, node, &scores, &m->scale))
+        node = onnxd_pattern_producer(p, scores);
+    m->product = onnxd_pattern_producer_of(p, scores, "MatMul");
+    return m->product != NULL;
 }
 
 /* The scores may be either input of the addition of a mask. */
-static bool find_scores(const attention_search *s, attention_match *m, onnxd_value_id scores,
-                        onnxd_node **out_product)
+static bool find_scores(const onnxd_pattern *p, attention_match *m, onnxd_value_id scores)
 {
-    onnxd_node *add = onnxd_graph_only_producer(s->graph, s->uses, scores);
-    if (add == NULL || !onnxd_node_is(add, "", "Add"))
-        return find_product(s, m, scores, out_product);
+    const onnxd_node *add = onnxd_pattern_producer_of(p, scores, "Add");
+    if (add == NULL)
+        return find_product(p, m, scores);
     for (uint32_t i = 0; i < 2; i++) {
         attention_match try = *m;
-        try.chain[try.chain_count++] = add;
         try.mask = add->inputs[1 - i];
-        if (find_product(s, &try, add->inputs[i], out_product)) {
+        if (find_product(p, &try, add->inputs[i])) {
             *m = try;
             return true;
         }
@@ -176,13 +137,13 @@ static bool find_scores(const attention_search *s, attention_match *m, onnxd_val
 }
 
 /* [batch, length, heads, size] made of [batch, length, heads * size]. */
-static onnxd_value_id before_split(const attention_search *s, onnxd_value_id value)
+static onnxd_value_id before_split(const onnxd_pattern *p, onnxd_value_id value)
 {
-    const onnxd_node *node = producer_of(s, value, "Reshape");
-    if (node == NULL || !is_float_of_rank(s, node->inputs[0], 3) ||
-        shape_of(s, value)->rank != RANK)
+    const onnxd_node *node = onnxd_pattern_source_of(p, value, "Reshape");
+    if (node == NULL || !is_float_of_rank(p, node->inputs[0], 3) ||
+        shape_of(p, value)->rank != RANK)
         return ONNXD_NONE;
-    const int64_t *whole = shape_of(s, node->inputs[0])->dims, *split = shape_of(s, value)->dims;
+    const int64_t *whole = shape_of(p, node->inputs[0])->dims, *split = shape_of(p, value)->dims;
     int64_t width;
     if (!is_equal(whole[0], split[0]) || !is_equal(whole[1], split[1]) || split[2] <= 0 ||
         split[3] <= 0 || __builtin_mul_overflow(split[2], split[3], &width) || width != whole[2])
@@ -190,50 +151,48 @@ static onnxd_value_id before_split(const attention_search *s, onnxd_value_id val
     return node->inputs[0];
 }
 
-static bool find_keys(const attention_search *s, attention_match *m, onnxd_value_id across)
+static bool find_keys(const onnxd_pattern *p, attention_match *m, onnxd_value_id across)
 {
-    across = before_scales(s, across, &m->scale);
-    m->operands[K] = before_transpose(s, across, keys_across);
+    across = before_scales(p, across, &m->scale);
+    m->operands[K] = before_transpose(p, across, keys_across);
     if (m->operands[K] != ONNXD_NONE) {
-        m->operands[K] = before_scales(s, m->operands[K], &m->scale);
-        m->packed[K] = before_split(s, before_transpose(s, m->operands[K], heads_out));
+        m->operands[K] = before_scales(p, m->operands[K], &m->scale);
+        m->packed[K] = before_split(p, before_transpose(p, m->operands[K], heads_out));
         return true;
     }
     /* Both transpositions in one: there are no keys of rank 4. */
-    m->packed[K] = before_split(s, before_transpose(s, across, both));
+    m->packed[K] = before_split(p, before_transpose(p, across, both));
     return m->packed[K] != ONNXD_NONE;
 }
 
-static bool find_pattern(const attention_search *s, onnxd_node *softmax, attention_match *m)
+static bool find_pattern(const onnxd_pattern *p, onnxd_node *softmax, attention_match *m)
 {
-    onnxd_node *product = NULL;
     int64_t axis = softmax->opset < 13 ? 1 : -1;
     onnxd_status *status = onnxd_attribute_int(softmax, "axis", INT64_MIN, INT64_MAX, &axis);
     const bool is_read = status == NULL;
     onnxd_status_free(status);
     *m = (attention_match){.mask = ONNXD_NONE, .scale = 1};
-    m->chain[m->chain_count++] = softmax;
     if (!is_read || (axis != -1 && axis != RANK - 1) ||
-        !is_float_of_rank(s, softmax->inputs[0], RANK))
+        !is_float_of_rank(p, softmax->inputs[0], RANK))
         return false;
-    m->mix = only_reader(s, softmax->outputs[0], "MatMul");
+    m->mix = onnxd_pattern_reader_of(p, softmax->outputs[0], "MatMul");
     if (m->mix == NULL || m->mix->inputs[0] != softmax->outputs[0] ||
-        !find_scores(s, m, softmax->inputs[0], &product))
+        !find_scores(p, m, softmax->inputs[0]))
         return false;
-    m->operands[Q] = before_scales(s, product->inputs[0], &m->scale);
-    m->packed[Q] = before_split(s, before_transpose(s, m->operands[Q], heads_out));
+    m->operands[Q] = before_scales(p, m->product->inputs[0], &m->scale);
+    m->packed[Q] = before_split(p, before_transpose(p, m->operands[Q], heads_out));
     m->operands[V] = m->mix->inputs[1];
-    m->packed[V] = before_split(s, before_transpose(s, m->operands[V], heads_out));
-    return find_keys(s, m, product->inputs[1]);
+    m->packed[V] = before_split(p, before_transpose(p, m->operands[V], heads_out));
+    return find_keys(p, m, m->product->inputs[1]);
 }
 
 /* ---- what Attention can do ------------------------------------------------------------------- */
 
 /* Whether the mask broadcasts to the scores, and they not to it. */
-static bool is_mask(const attention_search *s, onnxd_value_id mask, const int64_t *scores)
+static bool is_mask(const onnxd_pattern *p, onnxd_value_id mask, const int64_t *scores)
 {
-    const onnxd_shape *shape = shape_of(s, mask);
-    if (s->graph->values[mask].type.dtype != ONNXD_FLOAT || shape->rank < 1 || shape->rank > RANK ||
+    const onnxd_shape *shape = shape_of(p, mask);
+    if (p->graph->values[mask].type.dtype != ONNXD_FLOAT || shape->rank < 1 || shape->rank > RANK ||
         !is_equal(shape->dims[shape->rank - 1], scores[RANK - 1]))
         return false;
     for (int32_t i = 0; i + 1 < shape->rank; i++)
@@ -243,12 +202,12 @@ static bool is_mask(const attention_search *s, onnxd_value_id mask, const int64_
 }
 
 /* MatMul broadcasts, Attention does not: all have as many entries and heads. */
-static bool has_fitting_shapes(const attention_search *s, const attention_match *m,
-                               const onnxd_node *softmax, const onnxd_node *product)
+static bool has_fitting_shapes(const onnxd_pattern *p, const attention_match *m,
+                               const onnxd_node *softmax)
 {
-    const int64_t *scores = shape_of(s, softmax->inputs[0])->dims;
-    const onnxd_shape *shapes[] = {shape_of(s, product->inputs[0]), shape_of(s, product->inputs[1]),
-                                   shape_of(s, m->operands[V])};
+    const int64_t *scores = shape_of(p, softmax->inputs[0])->dims;
+    const onnxd_shape *shapes[] = {shape_of(p, m->product->inputs[0]),
+                                   shape_of(p, m->product->inputs[1]), shape_of(p, m->operands[V])};
     for (int i = Q; i < OPERANDS; i++)
         if (shapes[i]->rank != RANK || !is_equal(shapes[i]->dims[BATCH], scores[BATCH]) ||
             !is_equal(shapes[i]->dims[HEADS], scores[HEADS]))
@@ -257,29 +216,27 @@ static bool has_fitting_shapes(const attention_search *s, const attention_match 
            is_equal(shapes[Q]->dims[SIZE], shapes[K]->dims[LENGTH]) &&
            is_equal(shapes[K]->dims[SIZE], scores[SIZE]) &&
            is_equal(shapes[V]->dims[LENGTH], scores[SIZE]) && is_known(shapes[V]->dims[SIZE]) &&
-           (m->mask == ONNXD_NONE || is_mask(s, m->mask, scores));
+           (m->mask == ONNXD_NONE || is_mask(p, m->mask, scores));
 }
 
-/* The Reshape that makes [batch, length, heads * size] of the result; what stands between goes. */
-static onnxd_node *find_join(const attention_search *s, attention_match *m)
+/* The Reshape that makes [batch, length, heads * size] of the result; NULL: none. */
+static onnxd_node *find_join(const onnxd_pattern *p, const attention_match *m)
 {
     for (int i = Q; i < OPERANDS; i++)
         if (m->packed[i] == ONNXD_NONE)
             return NULL;
-    onnxd_node *transpose = only_reader(s, m->mix->outputs[0], "Transpose");
+    onnxd_node *transpose = onnxd_pattern_reader_of(p, m->mix->outputs[0], "Transpose");
     if (transpose == NULL || !has_perm(transpose, heads_out))
         return NULL;
-    onnxd_node *join = only_reader(s, transpose->outputs[0], "Reshape");
-    if (join == NULL || shape_of(s, join->outputs[0])->rank != 3)
+    onnxd_node *join = onnxd_pattern_reader_of(p, transpose->outputs[0], "Reshape");
+    if (join == NULL || shape_of(p, join->outputs[0])->rank != 3)
         return NULL;
-    const int64_t *split = shape_of(s, transpose->outputs[0])->dims;
-    const int64_t *whole = shape_of(s, join->outputs[0])->dims;
+    const int64_t *split = shape_of(p, transpose->outputs[0])->dims;
+    const int64_t *whole = shape_of(p, join->outputs[0])->dims;
     int64_t width;
     if (!is_equal(split[0], whole[0]) || !is_equal(split[1], whole[1]) || split[2] <= 0 ||
         split[3] <= 0 || __builtin_mul_overflow(split[2], split[3], &width) || width != whole[2])
         return NULL;
-    m->chain[m->chain_count++] = m->mix;
-    m->chain[m->chain_count++] = transpose;
     return join;
 }
 
@@ -292,7 +249,7 @@ static onnxd_attribute int_attribute(const char *name, int64_t value)
 }
 
 /* `end` becomes the Attention; `heads` are 0 where the operands have them apart. */
-static onnxd_status *make_attention(attention_search *s, const attention_match *m, onnxd_node *end,
+static onnxd_status *make_attention(onnxd_pattern *p, const attention_match *m, onnxd_node *end,
                                     int64_t heads)
 {
     const onnxd_value_id *operands = heads > 0 ? m->packed : m->operands;
@@ -304,64 +261,29 @@ static onnxd_status *make_attention(attention_search *s, const attention_match *
         attributes[count++] = int_attribute("q_num_heads", heads);
         attributes[count++] = int_attribute("kv_num_heads", heads);
     }
-    end->op_type = "Attention";
-    end->opset = ATTENTION_SINCE;
-    ONNXD_TRY(onnxd_graph_set_node_inputs(s->graph, end, inputs,
-                                          m->mask == ONNXD_NONE ? OPERANDS : OPERANDS + 1));
-    ONNXD_TRY(onnxd_graph_set_attributes(s->graph, end, attributes, count));
-    for (size_t i = 0; i < m->chain_count; i++) {
-        s->graph->values[m->chain[i]->outputs[0]].producer = ONNXD_NONE;
-        m->chain[i]->is_removed = true;
-    }
-    return onnxd_op_resolve(s->registry, s->graph, end);
+    return onnxd_pattern_put(p, end, "Attention", ATTENTION_SINCE, inputs,
+                             m->mask == ONNXD_NONE ? OPERANDS : OPERANDS + 1, attributes, count);
 }
 
-static onnxd_status *visit(attention_search *s, onnxd_node *softmax, uint32_t *changes)
+static onnxd_status *visit(onnxd_pattern *p, onnxd_node *softmax)
 {
     attention_match m;
-    if (!find_pattern(s, softmax, &m) ||
-        !has_fitting_shapes(s, &m, softmax, m.chain[m.chain_count - 1]))
+    if (!onnxd_node_is(softmax, "", "Softmax") || !find_pattern(p, softmax, &m) ||
+        !has_fitting_shapes(p, &m, softmax))
         return NULL;
-    const int64_t heads = shape_of(s, softmax->inputs[0])->dims[HEADS];
-    onnxd_node *join = find_join(s, &m);
+    const int64_t heads = shape_of(p, softmax->inputs[0])->dims[HEADS];
+    onnxd_node *join = find_join(p, &m);
     if (join == NULL) {
         for (int i = Q; i < OPERANDS; i++)
-            if (m.operands[i] == ONNXD_NONE || !is_float_of_rank(s, m.operands[i], RANK))
+            if (m.operands[i] == ONNXD_NONE || !is_float_of_rank(p, m.operands[i], RANK))
                 return NULL;
     }
-    ++*changes;
-    return make_attention(s, &m, join == NULL ? m.mix : join, join == NULL ? 0 : heads);
-}
-
-static void find_readers(attention_search *s)
-{
-    for (uint32_t n = 0; n < s->graph->node_count; n++)
-        for (uint32_t i = 0; i < s->graph->nodes[n].input_count; i++)
-            if (s->graph->nodes[n].inputs[i] != ONNXD_NONE)
-                s->reader[s->graph->nodes[n].inputs[i]] = n;
+    return make_attention(p, &m, join == NULL ? m.mix : join, join == NULL ? 0 : heads);
 }
 
 static onnxd_status *run(onnxd_graph *graph, const onnxd_pass_env *env, uint32_t *out_changes)
 {
-    attention_search s = {.graph = graph, .registry = env->registry};
-    uint32_t changes = 0;
-    onnxd_status *status = onnxd_graph_count_uses(graph, &s.uses);
-    s.reader = onnxd_alloc_zero((size_t)graph->value_count + 1, sizeof(s.reader[0]));
-    if (status == NULL && s.reader == NULL)
-        status = onnxd_error_out_of_memory("readers of values",
-                                           graph->value_count * sizeof(s.reader[0]), UINT64_MAX);
-    if (status == NULL)
-        find_readers(&s);
-    for (uint32_t n = 0; n < graph->node_count && status == NULL; n++)
-        if (onnxd_node_is(&graph->nodes[n], "", "Softmax"))
-            status = visit(&s, &graph->nodes[n], &changes);
-    onnxd_free(s.uses);
-    onnxd_free(s.reader);
-    if (status == NULL)
-        status = onnxd_graph_compact(graph);
-    if (status == NULL)
-        *out_changes = changes;
-    return status;
+    return onnxd_pattern_run(graph, env, visit, out_changes);
 }
 
 const onnxd_pass onnxd_cpu_pass_fuse_attention = {

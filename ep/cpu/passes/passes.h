@@ -18,6 +18,8 @@ extern const onnxd_pass onnxd_cpu_pass_fuse_convolution;
 extern const onnxd_pass onnxd_cpu_pass_fuse_dense;
 extern const onnxd_pass onnxd_cpu_pass_fuse_gelu;
 extern const onnxd_pass onnxd_cpu_pass_fuse_swish;
+extern const onnxd_pass onnxd_cpu_pass_fuse_layer_norm;
+extern const onnxd_pass onnxd_cpu_pass_fuse_rms_norm;
 extern const onnxd_pass onnxd_cpu_pass_fuse_attention;
 
 #endif

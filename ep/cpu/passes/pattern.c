@@ -79,6 +79,31 @@ onnxd_node *onnxd_pattern_reader(const onnxd_pattern *pattern, onnxd_value_id va
     return &pattern->graph->nodes[pattern->reader[value]];
 }
 
+static onnxd_node *if_it_is(onnxd_node *node, const char *op_type)
+{
+    return node != NULL && onnxd_node_is(node, "", op_type) ? node : NULL;
+}
+
+onnxd_node *onnxd_pattern_producer_of(const onnxd_pattern *pattern, onnxd_value_id value,
+                                      const char *op_type)
+{
+    return if_it_is(onnxd_pattern_producer(pattern, value), op_type);
+}
+
+onnxd_node *onnxd_pattern_reader_of(const onnxd_pattern *pattern, onnxd_value_id value,
+                                    const char *op_type)
+{
+    return if_it_is(onnxd_pattern_reader(pattern, value), op_type);
+}
+
+onnxd_node *onnxd_pattern_source_of(const onnxd_pattern *pattern, onnxd_value_id value,
+                                    const char *op_type)
+{
+    const onnxd_node_id id =
+        value == ONNXD_NONE ? ONNXD_NONE : pattern->graph->values[value].producer;
+    return id == ONNXD_NONE ? NULL : if_it_is(&pattern->graph->nodes[id], op_type);
+}
+
 onnxd_value_id onnxd_pattern_other(const onnxd_node *node, onnxd_value_id input)
 {
     return node->inputs[0] == input ? node->inputs[1] : node->inputs[0];
@@ -102,22 +127,32 @@ static void release(onnxd_pattern *pattern, onnxd_value_id value, int depth)
         release(pattern, node->inputs[i], depth + 1);
 }
 
-onnxd_status *onnxd_pattern_replace(onnxd_pattern *pattern, onnxd_node *end, const char *op_type,
-                                    int64_t opset, onnxd_value_id x,
-                                    const onnxd_attribute *attributes, uint32_t attribute_count)
+onnxd_status *onnxd_pattern_put(onnxd_pattern *pattern, onnxd_node *end, const char *op_type,
+                                int64_t opset, const onnxd_value_id *inputs, uint32_t input_count,
+                                const onnxd_attribute *attributes, uint32_t attribute_count)
 {
     const onnxd_value_id *former = end->inputs;
     const uint32_t former_count = end->input_count;
     end->op_type = op_type;
     end->opset = opset;
-    ONNXD_TRY(onnxd_graph_set_node_inputs(pattern->graph, end, &x, 1));
+    ONNXD_TRY(onnxd_graph_set_node_inputs(pattern->graph, end, inputs, input_count));
     ONNXD_TRY(onnxd_graph_set_attributes(pattern->graph, end, attributes, attribute_count));
     ONNXD_TRY(onnxd_op_resolve(pattern->registry, pattern->graph, end));
-    pattern->uses[x]++;
+    for (uint32_t i = 0; i < input_count; i++) {
+        pattern->uses[inputs[i]]++;
+        pattern->reader[inputs[i]] = (onnxd_node_id)(end - pattern->graph->nodes);
+    }
     for (uint32_t i = 0; i < former_count; i++)
         release(pattern, former[i], 0);
     pattern->changes++;
     return NULL;
+}
+
+onnxd_status *onnxd_pattern_replace(onnxd_pattern *pattern, onnxd_node *end, const char *op_type,
+                                    int64_t opset, onnxd_value_id x,
+                                    const onnxd_attribute *attributes, uint32_t attribute_count)
+{
+    return onnxd_pattern_put(pattern, end, op_type, opset, &x, 1, attributes, attribute_count);
 }
 
 static void find_readers(onnxd_pattern *pattern)

@@ -41,10 +41,24 @@ bool onnxd_pattern_has_scalar(const onnxd_pattern *pattern, const onnxd_node *no
 onnxd_node *onnxd_pattern_producer(const onnxd_pattern *pattern, onnxd_value_id value);
 /* The node that alone reads a value which nobody else wants; NULL: none. */
 onnxd_node *onnxd_pattern_reader(const onnxd_pattern *pattern, onnxd_value_id value);
+/* The same if it is this operator of ai.onnx. */
+onnxd_node *onnxd_pattern_producer_of(const onnxd_pattern *pattern, onnxd_value_id value,
+                                      const char *op_type);
+onnxd_node *onnxd_pattern_reader_of(const onnxd_pattern *pattern, onnxd_value_id value,
+                                    const char *op_type);
+/* The node that makes `value`, for any number of readers, if it is this operator of ai.onnx. */
+onnxd_node *onnxd_pattern_source_of(const onnxd_pattern *pattern, onnxd_value_id value,
+                                    const char *op_type);
 /* Of a node of two inputs: the one that is not `input`. */
 onnxd_value_id onnxd_pattern_other(const onnxd_node *node, onnxd_value_id input);
-/* `end` becomes the operator of ai.onnx at this opset that makes the same value of `x` alone; nodes
- * that only it needed are removed. The attributes are copied. */
+/* `end` becomes the operator of ai.onnx at this opset that makes the same value of these inputs;
+ * nodes that only it needed are removed. Inputs and attributes are copied. */
+ONNXD_NODISCARD onnxd_status *onnxd_pattern_put(onnxd_pattern *pattern, onnxd_node *end,
+                                                const char *op_type, int64_t opset,
+                                                const onnxd_value_id *inputs, uint32_t input_count,
+                                                const onnxd_attribute *attributes,
+                                                uint32_t attribute_count);
+/* The same of one input. */
 ONNXD_NODISCARD onnxd_status *onnxd_pattern_replace(onnxd_pattern *pattern, onnxd_node *end,
                                                     const char *op_type, int64_t opset,
                                                     onnxd_value_id x,
