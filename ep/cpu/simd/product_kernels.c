@@ -23,6 +23,35 @@ INLINED void clear(const size_t rows, sums *s)
     }
 }
 
+/* ---- what comes next ------------------------------------------------------------------------- */
+
+#define CACHE_LINE ((size_t)64)
+
+/* What the next tile needs of B comes from far. Every TILE_ROWS rows bring their share of it
+ * nearer, so much at each step: all at once would have to be waited for. */
+typedef struct fetch {
+    const float *at;
+    size_t step_bytes;
+} fetch;
+
+static fetch fetch_of(const onnxd_simd_tile *tile, size_t first, size_t step_bytes)
+{
+    const size_t steps = tile->taps * tile->depth;
+    const char *from = (const char *)tile->b_next + first / TILE_ROWS * (steps * step_bytes);
+    return (fetch){(const float *)(const void *)from, step_bytes};
+}
+
+/* NULL, a constant wherever this is inlined: nothing. */
+INLINED void fetch_step(fetch *next)
+{
+    if (next == NULL)
+        return;
+    UNROLLED
+    for (size_t i = 0; i < TILE_COLUMNS * sizeof(float); i += CACHE_LINE)
+        __builtin_prefetch(next->at + i / sizeof(float), 0, 2);
+    next->at = (const float *)(const void *)((const char *)next->at + next->step_bytes);
+}
+
 /* ---- the depth ------------------------------------------------------------------------------- */
 
 INLINED void load_columns(const float *b, vf column[TILE_VECTORS])
@@ -49,12 +78,14 @@ INLINED void add_step(const float *const *a, size_t k, const float *b, const siz
 }
 
 /* All taps, of rows that lie side by side. */
-INLINED void multiply_packed(const onnxd_simd_tile *tile, size_t first, const size_t rows, sums *s)
+INLINED void multiply_packed(const onnxd_simd_tile *tile, size_t first, const size_t rows,
+                             fetch *next, sums *s)
 {
     const size_t steps = tile->taps * tile->depth;
     const float *a = tile->a_packed + first * steps, *b = tile->b;
     for (size_t k = 0; k < steps; k++, a += TILE_ROWS, b += TILE_COLUMNS) {
         vf column[TILE_VECTORS];
+        fetch_step(next);
         load_columns(b, column);
         UNROLLED
         for (size_t i = 0; i < rows; i++)
@@ -75,7 +106,7 @@ INLINED void add_sums(const sums *from, const size_t rows, sums *to)
 /* Additions to one sum wait for each other. Few rows have too few sums to fill that time, so the
  * depth is dealt out to `parts` sums of each. */
 INLINED void multiply(const onnxd_simd_tile *tile, size_t first, const size_t rows,
-                      const size_t parts, sums *s)
+                      const size_t parts, fetch *next, sums *s)
 {
     sums part[3];
     const float *b = tile->b;
@@ -90,8 +121,10 @@ INLINED void multiply(const onnxd_simd_tile *tile, size_t first, const size_t ro
             a[i] = tile->a[t * tile->a_stride + first + i];
         for (; k + parts <= tile->depth; k += parts) {
             UNROLLED
-            for (size_t p = 0; p < parts; p++, b += TILE_COLUMNS)
+            for (size_t p = 0; p < parts; p++, b += TILE_COLUMNS) {
+                fetch_step(next);
                 add_step(a, k + p, b, rows, p == 0 ? s : &part[p - 1]);
+            }
         }
         for (; parts > 1 && k < tile->depth; k++, b += TILE_COLUMNS)
             add_step(a, k, b, rows, s);
@@ -160,7 +193,8 @@ INLINED void store(float *c, size_t stride, const size_t rows, const sums *s)
 
 /* All columns of a tile. The usual activation is done on the sums; every other one on what was
  * stored, so that the sums need never be in memory. */
-INLINED void run(const onnxd_simd_tile *tile, size_t first, const size_t rows, const size_t parts)
+INLINED void run(const onnxd_simd_tile *tile, size_t first, const size_t rows, const size_t parts,
+                 fetch *next)
 {
     const onnxd_simd_post *post = tile->post;
     const float *residual = post == NULL ? NULL : post->residual;
@@ -171,9 +205,9 @@ INLINED void run(const onnxd_simd_tile *tile, size_t first, const size_t rows, c
         residual += first * post->residual_stride;
     expect_rows(c, tile->c_stride, residual, post == NULL ? 0 : post->residual_stride, rows);
     if (tile->a_packed != NULL)
-        multiply_packed(tile, first, rows, &s);
+        multiply_packed(tile, first, rows, next, &s);
     else
-        multiply(tile, first, rows, parts, &s);
+        multiply(tile, first, rows, parts, next, &s);
     if (tile->is_continued)
         add_rows(c, tile->c_stride, rows, &s);
     if (post != NULL) {
@@ -192,7 +226,7 @@ INLINED void run(const onnxd_simd_tile *tile, size_t first, const size_t rows, c
 #define BY_ROWS(rows, parts)                                                                       \
     static void run_##rows(const onnxd_simd_tile *tile, size_t first)                              \
     {                                                                                              \
-        run(tile, first, rows, parts);                                                             \
+        run(tile, first, rows, parts, NULL);                                                       \
     }
 BY_ROWS(1, 4)
 BY_ROWS(2, 2)
@@ -212,20 +246,10 @@ BY_ROWS(12, 1)
 #endif
 #undef BY_ROWS
 
-/* While TILE_ROWS rows are worked on, their part of what the next tile needs of B is brought
- * nearer: it comes from far, and all of it at once would have to be waited for. Few rows read B in
- * one stream, which the processor foresees. */
-INLINED void fetch_next(const onnxd_simd_tile *tile, size_t first)
+static void run_fetching(const onnxd_simd_tile *tile, size_t first, size_t step_bytes)
 {
-    const size_t line = 64 / sizeof(float);
-    const size_t count = tile->taps * tile->depth * TILE_COLUMNS;
-    if (tile->b_next == NULL || tile->rows < 2 * TILE_ROWS)
-        return;
-    const size_t part = (count / (tile->rows / TILE_ROWS) + line) / line * line;
-    const size_t begin = first / TILE_ROWS * part,
-                 end = begin + part < count ? begin + part : count;
-    for (size_t at = begin; at < end; at += line)
-        __builtin_prefetch(tile->b_next + at, 0, 2);
+    fetch next = fetch_of(tile, first, step_bytes);
+    run(tile, first, TILE_ROWS, 1, &next);
 }
 
 /* Tiles of fewer rows read B faster than they multiply: such a rest is made two halves with the
@@ -252,13 +276,21 @@ static void run_whole(const onnxd_simd_tile *tile)
         run_12,
 #endif
     };
-    size_t first = 0, left = tile->rows;
     /* Packed rows are worked on as they were packed. */
-    const size_t least = TILE_ROWS + (tile->a_packed == NULL ? FEW_ROWS : 0);
-    for (; left >= least || left == TILE_ROWS; left -= TILE_ROWS, first += TILE_ROWS) {
-        fetch_next(tile, first);
-        run_rows[TILE_ROWS - 1](tile, first);
+    const size_t few = tile->a_packed == NULL ? FEW_ROWS : 1, rest = tile->rows % TILE_ROWS;
+    const size_t whole = tile->rows / TILE_ROWS;
+    /* Tiles of TILE_ROWS rows. */
+    const size_t tiles = whole > 0 && rest > 0 && rest < few ? whole - 1 : whole;
+    const size_t step_bytes =
+        tiles > 0 && tile->b_next != NULL ? TILE_COLUMNS * sizeof(float) / tiles : 0;
+    size_t first = 0;
+    for (size_t i = 0; i < tiles; i++, first += TILE_ROWS) {
+        if (step_bytes > 0)
+            run_fetching(tile, first, step_bytes);
+        else
+            run_rows[TILE_ROWS - 1](tile, first);
     }
+    size_t left = tile->rows - first;
     if (left > TILE_ROWS) {
         const size_t half = (left + 1) / 2;
         run_rows[half - 1](tile, first);
