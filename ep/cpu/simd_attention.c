@@ -59,7 +59,7 @@ static void set_mask(onnxd_head_attention *a, const onnxd_tensor_type *mask)
     size_t stride = length;
     a->mask_kind = mask->dtype == ONNXD_BOOL ? ONNXD_MASK_BOOLEAN : ONNXD_MASK_ADDED;
     a->keys = length < a->keys ? length : a->keys;
-    for (int32_t i = shape->rank - 1, s = 0; i-- > 0; s++) {
+    for (int32_t i = shape->rank - 1, s = 0; i-- > 0 && s < 3; s++) {
         *strides[s] = shape->dims[i] == 1 ? 0 : stride;
         stride *= (size_t)shape->dims[i];
     }

@@ -47,7 +47,7 @@ static bool is_same_attribute(const onnxd_attribute *a, const onnxd_attribute *b
         return false;
     switch (a->kind) {
     case ONNXD_ATTRIBUTE_FLOAT:
-        return memcmp(&a->value.f, &b->value.f, sizeof(a->value.f)) == 0;
+        return is_same_list(&a->value.f, &b->value.f, sizeof(a->value.f));
     case ONNXD_ATTRIBUTE_INT:
         return a->value.i == b->value.i;
     case ONNXD_ATTRIBUTE_STRING:

@@ -34,7 +34,7 @@ static void choose_parts(onnxd_head_attention *a, uint32_t threads)
 {
     const size_t wanted = threads == 1 ? 1 : threads * PIECES_PER_THREAD;
     const size_t heads = a->batch * a->heads;
-    a->parts = heads >= wanted ? 1 : (wanted - 1) / heads + 1;
+    a->parts = heads == 0 || heads >= wanted ? 1 : (wanted - 1) / heads + 1;
     a->parts = a->parts > a->blocks ? a->blocks : a->parts;
 }
 

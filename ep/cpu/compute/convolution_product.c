@@ -123,7 +123,7 @@ static void run_block(const product_run *run, const pixel_block *block, size_t p
     const size_t maps = c->shape.maps, corner = block->first * maps + block->group * c->group_maps;
     const size_t column = part * run->part_columns, left = c->group_maps - column;
     float *gathered =
-        is_gathered ? call->workspace + worker * ONNXD_BLOCK_ROWS * c->taps * c->group_channels
+        is_gathered ? call->workspace + worker * c->taps * c->group_channels * ONNXD_BLOCK_ROWS
                     : NULL;
     size_t taps = c->taps, depth = c->group_channels;
     const float *rows[ONNXD_BLOCK_TAPS * ONNXD_BLOCK_ROWS];

@@ -6,8 +6,10 @@
 #include "base/alloc.h"
 #include "ep/cpu/compute/convolution_internal.h"
 
-enum { TILE = 4, WINDOW = 3, EXTENT = 6 };
-#define MATRICES ONNXD_WINOGRAD_MATRICES
+#define TILE ((size_t)4)
+#define WINDOW ((size_t)3)
+#define EXTENT ((size_t)6)
+#define MATRICES ((size_t)ONNXD_WINOGRAD_MATRICES)
 /* Maps that are tried, spread over all of them. */
 #define MOST_MAPS ((size_t)16)
 

@@ -46,7 +46,7 @@ bool onnxd_integer_packed_bytes(const onnxd_simd *simd, const onnxd_integer_matr
 {
     size_t bytes, columns;
     /* More than a panel takes, whatever its step. */
-    if (!onnxd_size_add(b->depth, 2 * ONNXD_FOUR, &bytes) ||
+    if (!onnxd_size_add(b->depth, (size_t)2 * ONNXD_FOUR, &bytes) ||
         !onnxd_size_mul(b->taps, bytes, &bytes) ||
         !onnxd_size_add(bytes, ONNXD_PACKED_ALIGNMENT, &bytes) ||
         !onnxd_integer_padded_columns(simd, b->columns, &columns) ||
@@ -165,7 +165,7 @@ static bool is_small(const onnxd_integer_matrix *b)
     const size_t count = b->taps * b->depth * b->columns;
     bool is_so = true;
     for (size_t i = 0; i < count; i++) {
-        const int element = (int8_t)(b->data[i] ^ b->flip);
+        const int8_t element = (int8_t)(b->data[i] ^ b->flip);
         is_so = is_so & (element <= ALWAYS_FITS) & (element >= -ALWAYS_FITS);
     }
     return is_so;
@@ -178,12 +178,12 @@ bool onnxd_integer_fits_fours(const onnxd_simd *simd, const onnxd_integer_matrix
     if (is_small(b))
         return true;
     for (size_t j = 0; j < b->columns; j++) {
-        int first = 0;
+        int8_t first = 0;
         size_t at = 0;
         for (size_t t = 0; t < b->taps; t++) {
             at = b->is_joined ? at : 0;
             for (size_t k = 0; k < b->depth; k++, at++) {
-                const int element = element_of(b, t, k, j);
+                const int8_t element = element_of(b, t, k, j);
                 if (at % 2 == 0)
                     first = element;
                 else if (!fits_pair(first, element))
@@ -387,8 +387,10 @@ void onnxd_integer_dense_run(const onnxd_integer_dense *dense, onnxd_team *team)
         parts = threads * PIECES_PER_THREAD / blocks;
     parts = parts > panels ? panels : parts;
     parts = parts < 1 ? 1 : parts;
-    run.part_columns = (panels + parts - 1) / parts * width;
-    run.parts = (panels * width + run.part_columns - 1) / run.part_columns;
+    size_t part_panels = (panels + parts - 1) / parts;
+    part_panels = part_panels < 1 ? 1 : part_panels;
+    run.part_columns = part_panels * width;
+    run.parts = (panels + part_panels - 1) / part_panels;
     onnxd_team_run(team, blocks * run.parts, run_piece, &run);
 }
 

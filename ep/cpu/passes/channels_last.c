@@ -181,6 +181,10 @@ static onnxd_status *turn_constant(onnxd_layout *l, onnxd_value_id value, int32_
     if (elements == NULL)
         return onnxd_error_out_of_memory("a constant", constant->bytes, UINT64_MAX);
     const size_t channels = (size_t)first.dims[1], batch = (size_t)first.dims[0];
+    if (batch == 0 || channels == 0) {
+        onnxd_free(elements);
+        return onnxd_error(ONNXD_INVALID_ARGUMENT, "a constant has no elements");
+    }
     const size_t inner = constant->count / (batch * channels);
     const float *from = constant->data;
     for (size_t n = 0; n < batch; n++)

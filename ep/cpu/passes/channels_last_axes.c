@@ -13,9 +13,11 @@ int32_t onnxd_layout_axis(int64_t axis, int32_t rank)
 
 /* ---- constants and attributes ---------------------------------------------------------------- */
 
+#define MOST_NUMBERS ((size_t)2 * ONNXD_MAX_RANK)
+
 /* What an input or an attribute lists, in INT64. */
 typedef struct number_list {
-    int64_t values[2 * ONNXD_MAX_RANK];
+    int64_t values[MOST_NUMBERS];
     size_t count;
     bool is_given;
 } number_list;
@@ -33,7 +35,7 @@ static bool read_input(const onnxd_layout *l, const onnxd_node *node, uint32_t i
     if (!out->is_given)
         return true;
     const onnxd_tensor *constant = l->graph->values[node->inputs[index]].constant;
-    if (constant == NULL || constant->shape.rank != 1 || constant->count > 2 * ONNXD_MAX_RANK ||
+    if (constant == NULL || constant->shape.rank != 1 || constant->count > MOST_NUMBERS ||
         (constant->dtype != ONNXD_INT64 && constant->dtype != ONNXD_INT32))
         return false;
     out->count = constant->count;
@@ -49,7 +51,7 @@ static bool read_attribute(const onnxd_node *node, const char *name, number_list
     *out = (number_list){.is_given = attribute != NULL};
     if (attribute == NULL)
         return true;
-    if (attribute->kind != ONNXD_ATTRIBUTE_INTS || attribute->count > 2 * ONNXD_MAX_RANK)
+    if (attribute->kind != ONNXD_ATTRIBUTE_INTS || attribute->count > MOST_NUMBERS)
         return false;
     out->count = attribute->count;
     memcpy(out->values, attribute->value.ints, out->count * sizeof(out->values[0]));
@@ -218,7 +220,7 @@ onnxd_status *onnxd_layout_turn_pad(onnxd_layout *l, onnxd_node_id id)
     number_list pads, turned;
     if (!onnxd_layout_has_twin(l, node->inputs[0]) || has_input(node, 3) ||
         !(has_inputs ? read_input(l, node, 1, &pads) : read_attribute(node, "pads", &pads)) ||
-        pads.count != (size_t)(2 * rank))
+        pads.count != 2 * (size_t)rank)
         return NULL;
     turned = pads;
     for (int32_t i = 0; i < rank; i++) {

@@ -125,7 +125,8 @@ static onnxd_status *become(onnxd_quantized_search *s, onnxd_node *node, const c
 
 static double scale_at(const onnxd_quantized *q, size_t i)
 {
-    return (double)((const float *)q->scales->data)[onnxd_quantized_is_whole(q) ? 0 : i];
+    const float *scales = q->scales == NULL ? NULL : q->scales->data;
+    return scales == NULL ? 0 : (double)scales[onnxd_quantized_is_whole(q) ? 0 : i];
 }
 
 /* A bias in steps of the sums of x and W. `has` tells whether there is one. */

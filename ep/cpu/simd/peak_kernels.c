@@ -2,7 +2,7 @@
 #include "ep/cpu/simd/levels.h"
 #include "ep/cpu/simd/vector_math.h"
 
-#define SUMS (TILE_ROWS * TILE_VECTORS)
+#define SUMS ((size_t)TILE_ROWS * TILE_VECTORS)
 
 /* Sums that stay in registers, enough of them that none has to wait for its own last addition. */
 double LEVEL_NAME(onnxd_simd_arithmetic)(size_t steps)
