@@ -95,6 +95,7 @@ static void add_convolution(onnx_file *file, const char *inputs, const char *out
 /* Convolutions, a residual addition and pools over images of any size. */
 static void write_images(onnx_file *file)
 {
+    *file = onnx_file_begin();
     onnx_input(file, "x", ONNXD_FLOAT, "n,3,h,w");
     add_weights(file, "w1", "16,3,3,3", 16 * 27);
     add_weights(file, "w2", "16,16,3,3", 16 * 144);
@@ -136,6 +137,7 @@ static void add_heads(onnx_file *file, const char *weights, const char *product,
 /* Attention with two heads, and a layer of its own behind it, over texts of any length. */
 static void write_texts(onnx_file *file)
 {
+    *file = onnx_file_begin();
     onnx_input(file, "x", ONNXD_FLOAT, "n,t,32");
     onnx_int64s(file, "by_heads", "4", 4, (const int64_t[]){0, 0, 2, 16});
     onnx_int64s(file, "joined", "3", 3, (const int64_t[]){0, 0, 32});
@@ -166,6 +168,7 @@ static void write_texts(onnx_file *file)
 /* A recurrent layer over sequences of any length. */
 static void write_sequences(onnx_file *file)
 {
+    *file = onnx_file_begin();
     onnx_input(file, "x", ONNXD_FLOAT, "t,n,8");
     add_weights(file, "w", "1,48,8", 384);
     add_weights(file, "r", "1,48,12", 576);
@@ -221,7 +224,6 @@ static void expect_steady(const char *spec, const steady_case *of)
     onnx_file file;
     onnxd_runtime *runtime = support_runtime(spec);
     fill_floats();
-    file = onnx_file_begin();
     of->write(&file);
     onnxd_model *model = support_load(runtime, &file, NULL);
     expect_no_allocation(model, of);
