@@ -71,14 +71,16 @@ def test_random_weights(start_server, light_models, tmp_path, name):
     assert np.ptp(expected) > 0, "a constant output would prove nothing"
 
     save_data_set(tmp_path / "test_data_set_0", input_name, array, [expected])
-    support.run_onnxd("run", path, "--data", tmp_path / "test_data_set_0")
+    # What is left of large terms that cancel is off by the rounding of those.
+    absolute = max(ABSOLUTE_TOLERANCE, float(np.finfo(np.float32).eps * 4 * np.abs(expected).max()))
+    support.run_onnxd("run", path, "--data", tmp_path / "test_data_set_0", "--atol", absolute)
 
     server = start_server(repository=path)
     try:
         actual = infer(server, name, input_name, array, model.graph.output[0].name)
     finally:
         assert server.stop() is None
-    np.testing.assert_allclose(actual, expected, rtol=RELATIVE_TOLERANCE, atol=ABSOLUTE_TOLERANCE)
+    np.testing.assert_allclose(actual, expected, rtol=RELATIVE_TOLERANCE, atol=absolute)
     assert np.argmax(actual) == np.argmax(expected)
 
 

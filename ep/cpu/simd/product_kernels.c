@@ -223,26 +223,29 @@ INLINED void run(const onnxd_simd_tile *tile, size_t first, const size_t rows, c
 
 /* ---- by rows --------------------------------------------------------------------------------- */
 
-#define BY_ROWS(rows, parts)                                                                       \
-    static void run_##rows(const onnxd_simd_tile *tile, size_t first)                              \
+#define BY_ROWS(name, rows, parts)                                                                 \
+    static void name(const onnxd_simd_tile *tile, size_t first)                                    \
     {                                                                                              \
         run(tile, first, rows, parts, NULL);                                                       \
     }
-BY_ROWS(1, 4)
-BY_ROWS(2, 2)
-BY_ROWS(3, 1)
-BY_ROWS(4, 1)
+/* One or two rows that are all there are. */
+BY_ROWS(only_1, 1, 4)
+BY_ROWS(only_2, 2, 2)
+BY_ROWS(run_1, 1, 1)
+BY_ROWS(run_2, 2, 1)
+BY_ROWS(run_3, 3, 1)
+BY_ROWS(run_4, 4, 1)
 #if TILE_ROWS > 4
-BY_ROWS(5, 1)
-BY_ROWS(6, 1)
+BY_ROWS(run_5, 5, 1)
+BY_ROWS(run_6, 6, 1)
 #endif
 #if TILE_ROWS > 6
-BY_ROWS(7, 1)
-BY_ROWS(8, 1)
-BY_ROWS(9, 1)
-BY_ROWS(10, 1)
-BY_ROWS(11, 1)
-BY_ROWS(12, 1)
+BY_ROWS(run_7, 7, 1)
+BY_ROWS(run_8, 8, 1)
+BY_ROWS(run_9, 9, 1)
+BY_ROWS(run_10, 10, 1)
+BY_ROWS(run_11, 11, 1)
+BY_ROWS(run_12, 12, 1)
 #endif
 #undef BY_ROWS
 
@@ -276,6 +279,10 @@ static void run_whole(const onnxd_simd_tile *tile)
         run_12,
 #endif
     };
+    if (tile->rows <= 2 && tile->rows > 0) {
+        (tile->rows == 1 ? only_1 : only_2)(tile, 0);
+        return;
+    }
     /* Packed rows are worked on as they were packed. */
     const size_t few = tile->a_packed == NULL ? FEW_ROWS : 1, rest = tile->rows % TILE_ROWS;
     const size_t whole = tile->rows / TILE_ROWS;
@@ -303,9 +310,10 @@ static void run_whole(const onnxd_simd_tile *tile)
 
 /* ---- narrow tiles ---------------------------------------------------------------------------- */
 
-/* Of a tile whose columns fill one vector at most: each row has one sum for each of two steps. */
+/* Of a tile whose columns fill one vector at most. Each row's sums are dealt out as those of a
+ * whole tile are: equal columns of a product have equal results, whichever tile they are in. */
 typedef struct narrow_sums {
-    vf of[2][TILE_ROWS];
+    vf of[4][TILE_ROWS];
 } narrow_sums;
 
 INLINED void narrow_step(const float *const *a, size_t k, const float *b, const size_t rows, vf *s)
@@ -317,26 +325,37 @@ INLINED void narrow_step(const float *const *a, size_t k, const float *b, const 
 }
 
 INLINED void narrow_multiply(const onnxd_simd_tile *tile, size_t first, const size_t rows,
-                             narrow_sums *s)
+                             const size_t parts, narrow_sums *s)
 {
-    const size_t steps = tile->taps * tile->depth;
     const float *b = tile->b;
-    for (size_t t = 0; t < tile->taps && tile->a_packed == NULL; t++) {
+    for (size_t t = 0; t < tile->taps; t++) {
         const float *a[TILE_ROWS];
         size_t k = 0;
         UNROLLED
         for (size_t i = 0; i < rows; i++)
             a[i] = tile->a[t * tile->a_stride + first + i];
-        for (; k + 2 <= tile->depth; k += 2, b += 2 * TILE_COLUMNS) {
-            narrow_step(a, k, b, rows, s->of[0]);
-            narrow_step(a, k + 1, b + TILE_COLUMNS, rows, s->of[1]);
+        for (; k + parts <= tile->depth; k += parts) {
+            UNROLLED
+            for (size_t p = 0; p < parts; p++, b += TILE_COLUMNS)
+                narrow_step(a, k + p, b, rows, s->of[p]);
         }
         for (; k < tile->depth; k++, b += TILE_COLUMNS)
             narrow_step(a, k, b, rows, s->of[0]);
     }
-    if (tile->a_packed == NULL)
-        return;
+    UNROLLED
+    for (size_t p = 1; p < parts; p++) {
+        UNROLLED
+        for (size_t i = 0; i < rows; i++)
+            s->of[0][i] += s->of[p][i];
+    }
+}
+
+INLINED void narrow_multiply_packed(const onnxd_simd_tile *tile, size_t first, const size_t rows,
+                                    narrow_sums *s)
+{
+    const size_t steps = tile->taps * tile->depth;
     const float *a = tile->a_packed + first / TILE_ROWS * TILE_ROWS * steps + first % TILE_ROWS;
+    const float *b = tile->b;
     for (size_t k = 0; k < steps; k++, a += TILE_ROWS, b += TILE_COLUMNS) {
         const vf column = vf_load(b);
         UNROLLED
@@ -345,7 +364,8 @@ INLINED void narrow_multiply(const onnxd_simd_tile *tile, size_t first, const si
     }
 }
 
-INLINED void narrow(const onnxd_simd_tile *tile, size_t first, const size_t rows)
+INLINED void narrow(const onnxd_simd_tile *tile, size_t first, const size_t rows,
+                    const size_t parts)
 {
     const onnxd_simd_post *post = tile->post;
     const vf bias = post == NULL || post->bias == NULL ? vf_all(0) : vf_load(post->bias);
@@ -354,14 +374,21 @@ INLINED void narrow(const onnxd_simd_tile *tile, size_t first, const size_t rows
     float *c = tile->c + first * tile->c_stride;
     narrow_sums s;
     UNROLLED
-    for (size_t i = 0; i < rows; i++)
-        s.of[0][i] = s.of[1][i] = vf_all(0);
-    narrow_multiply(tile, first, rows, &s);
+    for (size_t p = 0; p < parts; p++) {
+        UNROLLED
+        for (size_t i = 0; i < rows; i++)
+            s.of[p][i] = vf_all(0);
+    }
+    if (tile->a_packed != NULL)
+        narrow_multiply_packed(tile, first, rows, &s);
+    else
+        narrow_multiply(tile, first, rows, parts, &s);
     UNROLLED
     for (size_t i = 0; i < rows; i++) {
-        vf v = s.of[0][i] + s.of[1][i] + bias;
+        vf v = s.of[0][i];
         if (tile->is_continued)
             v += vf_load_some(c + i * tile->c_stride, tile->columns);
+        v += bias;
         if (residual != NULL)
             v += vf_load_some(residual + (first + i) * post->residual_stride, tile->columns);
         if (is_rectified)
@@ -370,23 +397,32 @@ INLINED void narrow(const onnxd_simd_tile *tile, size_t first, const size_t rows
     }
 }
 
-static void narrow_whole(const onnxd_simd_tile *tile, size_t first)
-{
-    narrow(tile, first, TILE_ROWS);
-}
-
-static void narrow_1(const onnxd_simd_tile *tile, size_t first)
-{
-    narrow(tile, first, 1);
-}
+#define NARROW(name, rows, parts)                                                                  \
+    static void name(const onnxd_simd_tile *tile, size_t first)                                    \
+    {                                                                                              \
+        narrow(tile, first, rows, parts);                                                          \
+    }
+NARROW(narrow_whole, TILE_ROWS, 1)
+NARROW(narrow_row, 1, 1)
+NARROW(narrow_1, 1, 4)
+NARROW(narrow_2, 2, 2)
+#undef NARROW
 
 static void run_narrow(const onnxd_simd_tile *tile)
 {
     size_t first = 0;
+    if (tile->rows == 1) {
+        narrow_1(tile, 0);
+        return;
+    }
+    if (tile->rows == 2) {
+        narrow_2(tile, 0);
+        return;
+    }
     for (; first + TILE_ROWS <= tile->rows; first += TILE_ROWS)
         narrow_whole(tile, first);
     for (; first < tile->rows; first++)
-        narrow_1(tile, first);
+        narrow_row(tile, first);
 }
 
 /* ---- the tile -------------------------------------------------------------------------------- */
@@ -414,8 +450,11 @@ static void run_some(const onnxd_simd_tile *tile)
     float c[ROWS * TILE_COLUMNS], residual[ROWS * TILE_COLUMNS];
     memset(c, 0, sizeof(c));
     memset(residual, 0, sizeof(residual));
-    for (size_t first = 0; first < tile->rows; first += ROWS) {
-        const size_t left = tile->rows - first, rows = left < ROWS ? left : ROWS;
+    size_t rows = 0;
+    for (size_t first = 0; first < tile->rows; first += rows) {
+        const size_t left = tile->rows - first;
+        /* One or two rows alone would be summed otherwise. */
+        rows = left <= ROWS ? left : left <= ROWS + 2 ? TILE_ROWS : ROWS;
         float *to = tile->c + first * tile->c_stride;
         onnxd_simd_tile part = *tile;
         onnxd_simd_post post;

@@ -224,6 +224,49 @@ Test(simd_product, all_that_follows)
     each_level(check_posts);
 }
 
+/* Every column of B is the same: so is every column of C, to the last bit, in a tile of all columns
+ * and in one of a few. Classifiers of equal classes have to give them equal scores. */
+static void check_equal_columns(const onnxd_simd *simd)
+{
+    enum { DEPTH = 301, MOST_ROWS = 3 * ONNXD_SIMD_MAX_ROWS };
+    uint64_t seed = 9;
+    const size_t width = simd->tile_columns;
+    float *a = random_floats(&seed, (size_t)MOST_ROWS * DEPTH),
+          *b = random_floats(&seed, DEPTH * width);
+    float *whole = guard_floats(MOST_ROWS * width), *few = guard_floats(MOST_ROWS * width);
+    const float *rows[MOST_ROWS];
+    for (size_t i = 0; i < MOST_ROWS; i++)
+        rows[i] = a + i * DEPTH;
+    for (size_t k = 0; k < DEPTH; k++)
+        for (size_t j = 1; j < width; j++)
+            b[k * width + j] = b[k * width];
+    onnxd_simd_tile tile = {
+        .a = rows, .a_stride = MOST_ROWS, .taps = 1, .depth = DEPTH, .b = b, .c_stride = width};
+    for (tile.rows = 1; tile.rows <= 3 * simd->tile_rows; tile.rows++) {
+        tile.c = whole;
+        tile.columns = simd->tile_columns;
+        simd->product(&tile);
+        for (tile.columns = 1; tile.columns < simd->tile_columns; tile.columns++) {
+            tile.c = few;
+            simd->product(&tile);
+            for (size_t i = 0; i < tile.rows; i++)
+                for (size_t j = 0; j < tile.columns; j++)
+                    cr_assert_eq(few[i * width + j], whole[i * width],
+                                 "%s: %u rows, %u columns: row %zu",
+                                 onnxd_simd_level_name(simd->level), tile.rows, tile.columns, i);
+        }
+    }
+    onnxd_free(a);
+    onnxd_free(b);
+    onnxd_free(whole);
+    onnxd_free(few);
+}
+
+Test(simd_product, equal_columns_have_equal_results)
+{
+    each_level(check_equal_columns);
+}
+
 /* Residual and result may be one image: an addition in place. */
 static void check_in_place(const onnxd_simd *simd)
 {
