@@ -24,11 +24,19 @@ class Case:
     operators: frozenset
     rtol: float = 1e-3
     atol: float = 1e-7
+    is_one_node: bool = False  # without a graph of its own
 
 
 def _operators(model):
     return frozenset((n.domain if n.domain != "ai.onnx" else "", n.op_type)
                      for n in model.graph.node)
+
+
+def _is_one_node(model):
+    nodes = model.graph.node
+    return len(nodes) == 1 and not any(a.type in (onnx.AttributeProto.GRAPH,
+                                                  onnx.AttributeProto.GRAPHS)
+                                       for a in nodes[0].attribute)
 
 
 def _serialize(value, name, type_proto):
@@ -72,7 +80,8 @@ def _node_cases(folder):
     for case in generated:
         target = folder / "node" / case.name
         _write(case, target)
-        yield Case("node", case.name, target, _operators(case.model), _rtol(case), case.atol)
+        yield Case("node", case.name, target, _operators(case.model), _rtol(case), case.atol,
+                   _is_one_node(case.model))
 
 
 def _stored_cases(kind):
@@ -80,7 +89,8 @@ def _stored_cases(kind):
     for target in sorted(root.iterdir()):
         if (target / "model.onnx").is_file():
             model = onnx.load(target / "model.onnx", load_external_data=False)
-            yield Case(kind, target.name, target, _operators(model))
+            yield Case(kind, target.name, target, _operators(model),
+                       is_one_node=_is_one_node(model))
 
 
 def cases(folder, kinds=KINDS):

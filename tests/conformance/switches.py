@@ -20,6 +20,7 @@ class Switch:
     name: str
     environment: dict
     reason: str = ""  # why it cannot be tried here
+    is_pass: bool = False
 
 
 def passes(binary):
@@ -41,6 +42,6 @@ def _of_option(binary, key, value, folder):
 
 def switches(binary, folder):
     for name in passes(binary):
-        yield Switch(f"without {name}", {"ONNXD_MODELS_DISABLED_PASSES": name})
+        yield Switch(f"without {name}", {"ONNXD_MODELS_DISABLED_PASSES": name}, is_pass=True)
     for key, value in OPTIONS:
         yield _of_option(binary, key, value, folder)
