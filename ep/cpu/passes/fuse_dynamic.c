@@ -76,6 +76,8 @@ static onnxd_value_id input_of(const onnxd_node *node, uint32_t index)
 
 static onnxd_status *visit(onnxd_quantized_search *s, onnxd_node *product)
 {
+    if (!onnxd_node_is(product, "", "MatMulInteger"))
+        return NULL;
     const onnxd_tensor *weights = constant_of(s, product->inputs[B]);
     onnxd_value_id a_scale = ONNXD_NONE, b_scale = ONNXD_NONE, bias = ONNXD_NONE;
     if (weights == NULL || weights->shape.rank != 2 || !has_whole_a(s, product))
@@ -124,17 +126,7 @@ static onnxd_status *visit(onnxd_quantized_search *s, onnxd_node *product)
 
 static onnxd_status *run(onnxd_graph *graph, const onnxd_pass_env *env, uint32_t *out_changes)
 {
-    onnxd_quantized_search s;
-    onnxd_status *status = onnxd_quantized_search_init(&s, graph, env);
-    for (uint32_t n = 0; n < graph->node_count && status == NULL; n++)
-        if (onnxd_node_is(&graph->nodes[n], "", "MatMulInteger"))
-            status = visit(&s, &graph->nodes[n]);
-    onnxd_quantized_search_deinit(&s);
-    if (status == NULL)
-        status = onnxd_graph_compact(graph);
-    if (status == NULL)
-        *out_changes = s.changes;
-    return status;
+    return onnxd_quantized_search_run(graph, env, visit, out_changes);
 }
 
 const onnxd_pass onnxd_cpu_pass_fuse_dynamic = {

@@ -383,16 +383,7 @@ static onnxd_status *visit(onnxd_quantized_search *s, onnxd_node *node)
 
 static onnxd_status *run(onnxd_graph *graph, const onnxd_pass_env *env, uint32_t *out_changes)
 {
-    onnxd_quantized_search s;
-    onnxd_status *status = onnxd_quantized_search_init(&s, graph, env);
-    for (uint32_t n = 0; n < graph->node_count && status == NULL; n++)
-        status = visit(&s, &graph->nodes[n]);
-    onnxd_quantized_search_deinit(&s);
-    if (status == NULL)
-        status = onnxd_graph_compact(graph);
-    if (status == NULL)
-        *out_changes = s.changes;
-    return status;
+    return onnxd_quantized_search_run(graph, env, visit, out_changes);
 }
 
 const onnxd_pass onnxd_cpu_pass_fuse_quantized = {

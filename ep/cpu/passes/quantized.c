@@ -3,8 +3,7 @@
 #include "base/alloc.h"
 #include "graph/attributes.h"
 
-onnxd_status *onnxd_quantized_search_init(onnxd_quantized_search *s, onnxd_graph *graph,
-                                          const onnxd_pass_env *env)
+static onnxd_status *init(onnxd_quantized_search *s, onnxd_graph *graph, const onnxd_pass_env *env)
 {
     const size_t count = (size_t)graph->value_count + 1;
     *s = (onnxd_quantized_search){.graph = graph, .registry = env->registry};
@@ -20,10 +19,22 @@ onnxd_status *onnxd_quantized_search_init(onnxd_quantized_search *s, onnxd_graph
     return NULL;
 }
 
-void onnxd_quantized_search_deinit(onnxd_quantized_search *s)
+onnxd_status *onnxd_quantized_search_run(onnxd_graph *graph, const onnxd_pass_env *env,
+                                         onnxd_status *(*visit)(onnxd_quantized_search *s,
+                                                                onnxd_node *node),
+                                         uint32_t *out_changes)
 {
-    onnxd_free(s->uses);
-    onnxd_free(s->reader);
+    onnxd_quantized_search s;
+    onnxd_status *status = init(&s, graph, env);
+    for (uint32_t n = 0; n < graph->node_count && status == NULL; n++)
+        status = visit(&s, &graph->nodes[n]);
+    onnxd_free(s.uses);
+    onnxd_free(s.reader);
+    if (status == NULL)
+        status = onnxd_graph_compact(graph);
+    if (status == NULL)
+        *out_changes = s.changes;
+    return status;
 }
 
 onnxd_node *onnxd_quantized_only_reader(const onnxd_quantized_search *s, onnxd_value_id value)

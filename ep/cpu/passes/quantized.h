@@ -23,11 +23,11 @@ typedef struct onnxd_quantized_search {
     uint32_t changes;
 } onnxd_quantized_search;
 
-ONNXD_NODISCARD onnxd_status *onnxd_quantized_search_init(onnxd_quantized_search *s,
-                                                          onnxd_graph *graph,
-                                                          const onnxd_pass_env *env);
-/* Also after a failed init. */
-void onnxd_quantized_search_deinit(onnxd_quantized_search *s);
+/* Shows `visit` every node, those added meanwhile included, and compacts what it leaves. */
+ONNXD_NODISCARD onnxd_status *
+onnxd_quantized_search_run(onnxd_graph *graph, const onnxd_pass_env *env,
+                           onnxd_status *(*visit)(onnxd_quantized_search *s, onnxd_node *node),
+                           uint32_t *out_changes);
 
 /* The node that alone reads a value which nobody else wants; NULL: there is none. */
 onnxd_node *onnxd_quantized_only_reader(const onnxd_quantized_search *s, onnxd_value_id value);
