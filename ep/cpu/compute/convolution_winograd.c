@@ -3,6 +3,9 @@
  * 6 x 6 overlap; tiles are worked on in groups:
  *
  *   pixels ─► V [36][tiles][channels]  ─► 36 products with U ─► M [36][tiles][maps] ─► pixels
+ *
+ * Where there are groups for all threads, each thread has groups of its own, whose V and M stay in
+ * its caches; else all of them share the one group at a time.
  */
 #include <string.h>
 
@@ -11,104 +14,123 @@
 
 enum { TILE = 4, WINDOW = 3, EXTENT = 6 };
 #define MATRICES ONNXD_WINOGRAD_MATRICES
+/* Elements of a cache line. */
+#define LINE ((size_t)16)
 
-/* Tiles of a group, for each thread: as many as let V and M stay in the caches, and enough rows for
- * the products. */
-#define TILES_PER_THREAD ((size_t)48)
-/* Elements of V and M of a group may be more than that where images are small, so that weights are
- * read once: up to this many rows of a product. */
+/* Tiles of a group: few enough for V and M to stay in the second-level cache where channels are
+ * few, enough rows for the products. */
+#define GROUP_TILES ((size_t)36)
+/* Where U is so large that it comes from memory for each group, groups are as large as a block of a
+ * product can be. */
+#define FAR_BYTES ((size_t)16 << 20)
 #define MOST_TILES ((size_t)ONNXD_BLOCK_ROWS)
 /* Columns of a piece of a product. */
 #define PIECE_COLUMNS ((size_t)256)
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
-/* G g */
-static void transform_weights(const float g[WINDOW], float u[EXTENT])
-{
-    const float even = g[0] + g[2], wide = g[0] / 4 + g[2];
-    u[0] = g[0] / 4;
-    u[1] = -(even + g[1]) / 6;
-    u[2] = -(even - g[1]) / 6;
-    u[3] = (wide + g[1] / 2) / 6;
-    u[4] = (wide - g[1] / 2) / 6;
-    u[5] = g[2];
-}
-
-static void transform_kernel(const float *g, float u[MATRICES])
-{
-    float rows[WINDOW][EXTENT];
-    for (size_t y = 0; y < WINDOW; y++)
-        transform_weights(g + y * WINDOW, rows[y]);
-    for (int x = 0; x < EXTENT; x++) {
-        const float column[WINDOW] = {rows[0][x], rows[1][x], rows[2][x]};
-        float t[EXTENT];
-        transform_weights(column, t);
-        for (int y = 0; y < EXTENT; y++)
-            u[y * EXTENT + x] = t[y];
-    }
-}
-
 /* Packed as onnxd_product_pack() does, one matrix after the other. */
 void onnxd_convolution_winograd_pack(const onnxd_simd *simd, const onnxd_convolution_shape *shape,
                                      const float *weights, float *packed)
 {
     const size_t channels = shape->window.channels, width = simd->tile_columns;
+    const size_t kernel = WINDOW * WINDOW, stride = channels * kernel;
     size_t matrix = 0;
     if (!onnxd_product_packed_count(simd, channels, shape->maps, &matrix))
         return;
-    memset(packed, 0, MATRICES * matrix * sizeof(float));
-    for (size_t m = 0; m < shape->maps; m++) {
-        float *column = packed + m / width * width * channels + m % width;
-        for (size_t c = 0; c < channels; c++) {
-            float u[MATRICES];
-            transform_kernel(weights + (m * channels + c) * WINDOW * WINDOW, u);
-            for (size_t i = 0; i < MATRICES; i++)
-                column[i * matrix + c * width] = u[i];
-        }
+    for (size_t m = 0; m < shape->maps; m += width) {
+        const size_t left = shape->maps - m, columns = left < width ? left : width;
+        for (size_t c = 0; c < channels; c++)
+            simd->winograd_weights(weights + m * stride + c * kernel, stride, columns,
+                                   packed + m * channels + c * width, matrix);
     }
 }
 
-/* ---- a run ----------------------------------------------------------------------------------- */
+/* ---- groups ---------------------------------------------------------------------------------- */
 
-typedef struct winograd_run {
-    const onnxd_convolution_call *call;
-    size_t across, per_image; /* tiles of a row, of an image */
-    size_t first, count;      /* of the group */
-    size_t channels, maps;
-    float *v, *m;
-    size_t v_matrix, m_matrix; /* elements of one matrix of a group */
-    size_t pieces;             /* of a product's columns */
-} winograd_run;
+/* How the tiles are dealt out. */
+typedef struct tile_groups {
+    size_t tiles;              /* of all images */
+    size_t count;              /* groups */
+    size_t size;               /* tiles of each but the last */
+    bool are_shared;           /* all threads work on one group */
+    size_t v_matrix, m_matrix; /* elements from one matrix to the next */
+    size_t elements;           /* of V and M of a group */
+} tile_groups;
 
 static size_t tiles_along(int64_t extent)
 {
     return (size_t)((extent + TILE - 1) / TILE);
 }
 
-static size_t count_tiles(const onnxd_image_window *w)
+/* An odd count of cache lines: a tile touches all matrices at once, and at powers of two they would
+ * all share one set of the cache. */
+static bool matrix_stride(size_t tiles, size_t width, size_t *out_elements)
 {
-    return w->batch * tiles_along(w->out[1]) * tiles_along(w->out[2]);
+    size_t count;
+    if (!onnxd_size_mul(tiles, width, &count) || !onnxd_size_add(count, LINE - 1, &count))
+        return false;
+    return onnxd_size_mul(count / LINE | 1, LINE, out_elements);
 }
 
-static size_t group_tiles(const onnxd_convolution *c)
+/* About equal groups of at most `most` tiles, of whole tiles of the product. */
+static size_t equal_size(const onnxd_simd *simd, size_t tiles, size_t groups, size_t most)
 {
-    const size_t tiles = count_tiles(&c->shape.window);
-    size_t most = TILES_PER_THREAD * c->threads;
-    if (most > MOST_TILES)
-        most = MOST_TILES;
-    if (tiles <= MOST_TILES)
-        most = tiles;
-    return most;
+    const size_t size = (tiles + groups - 1) / groups;
+    const size_t whole = (size + simd->tile_rows - 1) / simd->tile_rows * simd->tile_rows;
+    return whole <= most ? whole : size;
+}
+
+/* False when the sizes do not fit. */
+static bool deal_out(const onnxd_convolution *c, tile_groups *out)
+{
+    const onnxd_image_window *w = &c->shape.window;
+    const bool is_far = c->group_packed > FAR_BYTES / sizeof(float) / MATRICES;
+    const size_t most = is_far ? MOST_TILES : GROUP_TILES;
+    tile_groups g = {.tiles = w->batch * tiles_along(w->out[1]) * tiles_along(w->out[2])};
+    size_t groups = (g.tiles + most - 1) / most;
+    if (groups == 0) {
+        *out = g;
+        return true;
+    }
+    /* As many for each thread, or one for all. */
+    if (c->threads > 1 && !is_far && groups >= c->threads)
+        groups = (groups + c->threads - 1) / c->threads * c->threads;
+    else
+        g.are_shared = true;
+    if (g.are_shared && g.tiles <= MOST_TILES && c->threads > 1)
+        groups = 1;
+    g.size = equal_size(c->simd, g.tiles, groups, MOST_TILES);
+    g.count = (g.tiles + g.size - 1) / g.size;
+    if (!matrix_stride(g.size, w->channels, &g.v_matrix) ||
+        !matrix_stride(g.size, c->shape.maps, &g.m_matrix) ||
+        !onnxd_size_add(g.v_matrix, g.m_matrix, &g.elements) ||
+        !onnxd_size_mul(g.elements, MATRICES, &g.elements))
+        return false;
+    *out = g;
+    return true;
 }
 
 bool onnxd_convolution_winograd_workspace(const onnxd_convolution *c, size_t *out_elements)
 {
-    size_t width;
-    return onnxd_size_add(c->shape.window.channels, c->shape.maps, &width) &&
-           onnxd_size_mul(width, group_tiles(c) * MATRICES, out_elements) &&
-           *out_elements <= SIZE_MAX / sizeof(float);
+    tile_groups groups;
+    size_t bytes;
+    return deal_out(c, &groups) &&
+           onnxd_size_mul(groups.elements, groups.are_shared ? 1 : c->threads, out_elements) &&
+           onnxd_size_mul(*out_elements, sizeof(float), &bytes);
 }
+
+/* ---- a run ----------------------------------------------------------------------------------- */
+
+typedef struct winograd_run {
+    const onnxd_convolution_call *call;
+    tile_groups groups;
+    size_t across, per_image; /* tiles of a row, of an image */
+    size_t first, count;      /* of the group */
+    size_t channels, maps;
+    float *v, *m;  /* of the group */
+    size_t pieces; /* of a product's columns */
+} winograd_run;
 
 typedef struct tile_place {
     size_t batch;
@@ -140,7 +162,8 @@ static void transform_input(void *context, size_t index, uint32_t worker)
                 : run->call->in + ((int64_t)tile.batch * w->in[1] * w->in[2] + y * w->in[2] + x) *
                                       (int64_t)w->channels;
     }
-    c->simd->winograd_in(pixels, run->channels, run->v + index * run->channels, run->v_matrix);
+    c->simd->winograd_in(pixels, run->channels, run->v + index * run->channels,
+                         run->groups.v_matrix);
 }
 
 static void multiply(void *context, size_t index, uint32_t worker)
@@ -152,7 +175,7 @@ static void multiply(void *context, size_t index, uint32_t worker)
     const float *rows[ONNXD_BLOCK_ROWS];
     (void)worker;
     for (size_t i = 0; i < run->count; i++)
-        rows[i] = run->v + matrix * run->v_matrix + i * run->channels;
+        rows[i] = run->v + matrix * run->groups.v_matrix + i * run->channels;
     const onnxd_product_block product = {
         .a = rows,
         .taps = 1,
@@ -160,7 +183,7 @@ static void multiply(void *context, size_t index, uint32_t worker)
         .packed = c->packed + matrix * c->group_packed,
         .first_column = column,
         .columns = left < PIECE_COLUMNS ? left : PIECE_COLUMNS,
-        .c = run->m + matrix * run->m_matrix,
+        .c = run->m + matrix * run->groups.m_matrix,
         .c_stride = run->maps,
         .rows = (uint32_t)run->count,
     };
@@ -181,7 +204,7 @@ static void transform_output(void *context, size_t index, uint32_t worker)
     (void)worker;
     const onnxd_simd_winograd_out out = {
         .in = run->m + index * run->maps,
-        .matrix = run->m_matrix,
+        .matrix = run->groups.m_matrix,
         .out = run->call->out + corner,
         .row_stride = row_stride,
         .pixel_stride = run->maps,
@@ -194,25 +217,47 @@ static void transform_output(void *context, size_t index, uint32_t worker)
     c->simd->winograd_out(&out, run->maps);
 }
 
+/* ---- the phases of a group ------------------------------------------------------------------- */
+
+static void share(const winograd_run *run, size_t count, onnxd_team_task task, winograd_run *group)
+{
+    if (run->groups.are_shared)
+        onnxd_team_run(run->call->team, count, task, group);
+    else
+        for (size_t i = 0; i < count; i++)
+            task(group, i, 0);
+}
+
+static void run_group(void *context, size_t index, uint32_t worker)
+{
+    const winograd_run *run = context;
+    winograd_run group = *run;
+    group.first = index * run->groups.size;
+    group.count = run->groups.tiles - group.first;
+    if (group.count > run->groups.size)
+        group.count = run->groups.size;
+    group.v = run->call->workspace + worker * run->groups.elements;
+    group.m = group.v + MATRICES * run->groups.v_matrix;
+    share(run, group.count, transform_input, &group);
+    share(run, MATRICES * group.pieces, multiply, &group);
+    share(run, group.count, transform_output, &group);
+}
+
 void onnxd_convolution_winograd_run(const onnxd_convolution_call *call)
 {
     const onnxd_convolution *c = call->c;
     const onnxd_image_window *w = &c->shape.window;
-    const size_t tiles = count_tiles(w), group = group_tiles(c);
     winograd_run run = {.call = call,
                         .across = tiles_along(w->out[2]),
                         .per_image = tiles_along(w->out[1]) * tiles_along(w->out[2]),
                         .channels = w->channels,
-                        .maps = c->shape.maps,
-                        .v = call->workspace,
-                        .v_matrix = group * w->channels,
-                        .m_matrix = group * c->shape.maps};
-    run.m = run.v + MATRICES * run.v_matrix;
+                        .maps = c->shape.maps};
+    if (!deal_out(c, &run.groups))
+        return;
     run.pieces = (run.maps + PIECE_COLUMNS - 1) / PIECE_COLUMNS;
-    for (run.first = 0; run.first < tiles; run.first += group) {
-        run.count = tiles - run.first < group ? tiles - run.first : group;
-        onnxd_team_run(call->team, run.count, transform_input, &run);
-        onnxd_team_run(call->team, MATRICES * run.pieces, multiply, &run);
-        onnxd_team_run(call->team, run.count, transform_output, &run);
-    }
+    if (run.groups.are_shared)
+        for (size_t i = 0; i < run.groups.count; i++)
+            run_group(&run, i, 0);
+    else
+        onnxd_team_run(call->team, run.groups.count, run_group, &run);
 }

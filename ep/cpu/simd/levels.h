@@ -11,6 +11,8 @@
     void onnxd_simd_maximum_##level(const onnxd_simd_window *window, size_t channels);             \
     void onnxd_simd_sum_##level(const onnxd_simd_window *window, size_t channels, float scale);    \
     void onnxd_simd_depthwise_##level(const onnxd_simd_depthwise *pixels);                         \
+    void onnxd_simd_winograd_weights_##level(const float *kernels, size_t stride, size_t columns,  \
+                                             float *out, size_t matrix);                           \
     void onnxd_simd_winograd_in_##level(const float *const *pixels, size_t channels, float *out,   \
                                         size_t matrix);                                            \
     void onnxd_simd_winograd_out_##level(const onnxd_simd_winograd_out *tile, size_t maps);        \

@@ -274,6 +274,10 @@ typedef struct onnxd_simd {
     void (*maximum)(const onnxd_simd_window *window, size_t channels);
     void (*sum)(const onnxd_simd_window *window, size_t channels, float scale);
     void (*depthwise)(const onnxd_simd_depthwise *pixels);
+    /* Kernels of 3 x 3, `stride` elements apart, into the 36 matrices: of matrix i, out[i * matrix]
+     * and the next tile_columns, zeros behind the `columns` that there are kernels for. */
+    void (*winograd_weights)(const float *kernels, size_t stride, size_t columns, float *out,
+                             size_t matrix);
     /* The 36 pixels of a tile into the 36 matrices: of matrix i out[i * matrix + channel]. */
     void (*winograd_in)(const float *const *pixels, size_t channels, float *out, size_t matrix);
     void (*winograd_out)(const onnxd_simd_winograd_out *tile, size_t maps);

@@ -20,6 +20,7 @@ const onnxd_simd LEVEL_NAME(onnxd_simd) = {
     .maximum = LEVEL_NAME(onnxd_simd_maximum),
     .sum = LEVEL_NAME(onnxd_simd_sum),
     .depthwise = LEVEL_NAME(onnxd_simd_depthwise),
+    .winograd_weights = LEVEL_NAME(onnxd_simd_winograd_weights),
     .winograd_in = LEVEL_NAME(onnxd_simd_winograd_in),
     .winograd_out = LEVEL_NAME(onnxd_simd_winograd_out),
     .softmax = LEVEL_NAME(onnxd_simd_softmax),

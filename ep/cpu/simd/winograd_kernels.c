@@ -6,7 +6,44 @@
 #include "ep/cpu/simd/levels.h"
 #include "ep/cpu/simd/vector_math.h"
 
-enum { IN = 6, OUT = 4 };
+enum { IN = 6, OUT = 4, KERNEL = 3 };
+
+/* G g */
+INLINED void transform_kernel(const vf g[KERNEL], vf u[IN])
+{
+    const vf even = g[0] + g[2], wide = 0.25f * g[0] + g[2];
+    u[0] = 0.25f * g[0];
+    u[1] = -(even + g[1]) / 6.0f;
+    u[2] = -(even - g[1]) / 6.0f;
+    u[3] = (wide + 0.5f * g[1]) / 6.0f;
+    u[4] = (wide - 0.5f * g[1]) / 6.0f;
+    u[5] = g[2];
+}
+
+void LEVEL_NAME(onnxd_simd_winograd_weights)(const float *kernels, size_t stride, size_t columns,
+                                             float *out, size_t matrix)
+{
+    float elements[KERNEL * KERNEL][TILE_COLUMNS] = {{0}};
+    for (size_t j = 0; j < columns; j++)
+        for (size_t i = 0; i < KERNEL * KERNEL; i++)
+            elements[i][j] = kernels[j * stride + i];
+    for (size_t j = 0; j < TILE_COLUMNS; j += LANES) {
+        vf rows[KERNEL][IN];
+        for (size_t y = 0; y < KERNEL; y++) {
+            const vf g[KERNEL] = {vf_load(elements[y * KERNEL] + j),
+                                  vf_load(elements[y * KERNEL + 1] + j),
+                                  vf_load(elements[y * KERNEL + 2] + j)};
+            transform_kernel(g, rows[y]);
+        }
+        for (size_t x = 0; x < IN; x++) {
+            const vf g[KERNEL] = {rows[0][x], rows[1][x], rows[2][x]};
+            vf u[IN];
+            transform_kernel(g, u);
+            for (size_t y = 0; y < IN; y++)
+                vf_store(out + (y * IN + x) * matrix + j, u[y]);
+        }
+    }
+}
 
 /* B^T d */
 INLINED void transform_in(const vf d[IN], vf t[IN])
