@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/size_math.h"
 
@@ -88,13 +89,29 @@ void *onnxd_realloc_array(void *pointer, size_t count, size_t element_bytes)
     return fresh ? count_live(grown) : grown;
 }
 
+/* Of x86-64, and the smaller one of arm64. */
+#define HUGE_PAGE_BYTES ((size_t)2 << 20)
+
+/* Weights and activations span far more small pages than the processor can keep the addresses of.
+ * Whole huge pages alone, so that none is paid for in memory that was not asked for. It is advice:
+ * where the system has no such pages, nothing is lost. */
+static void advise_huge_pages(void *pointer, size_t bytes)
+{
+    (void)!madvise(pointer, bytes / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES, MADV_HUGEPAGE);
+}
+
 void *onnxd_alloc_aligned(size_t bytes, size_t alignment)
 {
     void *pointer = NULL;
+    const bool is_huge = bytes >= HUGE_PAGE_BYTES;
     if (!begin_call() || bytes > PTRDIFF_MAX)
         return NULL;
+    if (is_huge && alignment < HUGE_PAGE_BYTES)
+        alignment = HUGE_PAGE_BYTES;
     if (posix_memalign(&pointer, alignment, bytes == 0 ? 1 : bytes) != 0)
         return NULL;
+    if (is_huge)
+        advise_huge_pages(pointer, bytes);
     return count_live(pointer);
 }
 

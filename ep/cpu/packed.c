@@ -9,45 +9,52 @@ struct onnxd_cpu_packed {
     const onnxd_tensor *tensor;
     const char *form;
     uint64_t parameters[ONNXD_CPU_PACKING_PARAMETERS];
-    void *data;
+    onnxd_slab_piece piece;
     size_t bytes;
     size_t holders;
 };
 
-void onnxd_cpu_packed_list_init(onnxd_cpu_packed_list *list)
+onnxd_status *onnxd_cpu_packed_list_init(onnxd_cpu_packed_list *list)
 {
+    ONNXD_TRY(onnxd_slabs_create(&list->slabs));
     pthread_mutex_init(&list->mutex, NULL);
     list->first = NULL;
+    return NULL;
 }
 
 void onnxd_cpu_packed_list_deinit(onnxd_cpu_packed_list *list)
 {
+    if (list->slabs == NULL)
+        return;
+    onnxd_slabs_destroy(list->slabs);
     pthread_mutex_destroy(&list->mutex);
 }
 
-static void packed_destroy(onnxd_cpu_packed *packed)
+static void packed_destroy(onnxd_cpu_packed_list *list, onnxd_cpu_packed *packed)
 {
     if (packed == NULL)
         return;
-    onnxd_free(packed->data);
+    onnxd_slabs_release(list->slabs, packed->piece);
     onnxd_free(packed);
 }
 
-static onnxd_status *packed_create(const onnxd_tensor *tensor, const onnxd_cpu_packing *packing,
-                                   onnxd_cpu_packed **out_packed)
+static onnxd_status *packed_create(onnxd_cpu_packed_list *list, const onnxd_tensor *tensor,
+                                   const onnxd_cpu_packing *packing, onnxd_cpu_packed **out_packed)
 {
     onnxd_cpu_packed *packed = onnxd_alloc_zero(1, sizeof(*packed));
-    if (packed != NULL)
-        packed->data = onnxd_alloc_aligned(packing->bytes, 64);
-    if (packed == NULL || packed->data == NULL) {
-        packed_destroy(packed);
+    if (packed == NULL)
+        return onnxd_error_out_of_memory("packed weights", sizeof(*packed), UINT64_MAX);
+    onnxd_status *status = onnxd_slabs_acquire(list->slabs, packing->bytes, &packed->piece);
+    if (status != NULL) {
+        onnxd_status_free(status);
+        packed_destroy(list, packed);
         return onnxd_error_out_of_memory("packed weights", packing->bytes, UINT64_MAX);
     }
     packed->tensor = tensor;
     packed->form = packing->form;
     memcpy(packed->parameters, packing->parameters, sizeof(packed->parameters));
     packed->bytes = packing->bytes;
-    packing->pack(packing->context, tensor, packed->data);
+    packing->pack(packing->context, tensor, packed->piece.data);
     *out_packed = packed;
     return NULL;
 }
@@ -81,7 +88,7 @@ onnxd_status *onnxd_cpu_packed_acquire(onnxd_cpu_packed_list *list, const onnxd_
     onnxd_cpu_packed *packed = find_locked(list, tensor, packing);
     pthread_mutex_unlock(&list->mutex);
     if (packed == NULL) {
-        ONNXD_TRY(packed_create(tensor, packing, &fresh));
+        ONNXD_TRY(packed_create(list, tensor, packing, &fresh));
         pthread_mutex_lock(&list->mutex);
         packed = find_locked(list, tensor, packing);
         if (packed == NULL) {
@@ -93,7 +100,7 @@ onnxd_status *onnxd_cpu_packed_acquire(onnxd_cpu_packed_list *list, const onnxd_
         }
         pthread_mutex_unlock(&list->mutex);
     }
-    packed_destroy(fresh);
+    packed_destroy(list, fresh);
     *out_packed = packed;
     return NULL;
 }
@@ -110,12 +117,12 @@ void onnxd_cpu_packed_release(onnxd_cpu_packed_list *list, onnxd_cpu_packed *pac
     }
     pthread_mutex_unlock(&list->mutex);
     if (is_last)
-        packed_destroy(packed);
+        packed_destroy(list, packed);
 }
 
 const void *onnxd_cpu_packed_data(const onnxd_cpu_packed *packed)
 {
-    return packed->data;
+    return packed->piece.data;
 }
 
 void onnxd_cpu_packed_query(onnxd_cpu_packed_list *list, size_t *out_count, size_t *out_bytes)

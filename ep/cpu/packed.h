@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "base/tensor.h"
+#include "memory/slabs.h"
 
 typedef struct onnxd_cpu_packed onnxd_cpu_packed;
 
@@ -18,6 +19,7 @@ typedef struct onnxd_cpu_packed onnxd_cpu_packed;
 typedef struct onnxd_cpu_packed_list {
     pthread_mutex_t mutex;
     onnxd_cpu_packed *first;
+    onnxd_slabs *slabs;
 } onnxd_cpu_packed_list;
 
 #define ONNXD_CPU_PACKING_PARAMETERS 6
@@ -31,8 +33,9 @@ typedef struct onnxd_cpu_packing {
     const void *context;
 } onnxd_cpu_packing;
 
-void onnxd_cpu_packed_list_init(onnxd_cpu_packed_list *list);
-/* Nobody may hold any of them. */
+/* Errors: OUT_OF_MEMORY. */
+ONNXD_NODISCARD onnxd_status *onnxd_cpu_packed_list_init(onnxd_cpu_packed_list *list);
+/* Nobody may hold any of them. A list of zeros is fine. */
 void onnxd_cpu_packed_list_deinit(onnxd_cpu_packed_list *list);
 
 /* The caller holds the tensor as long as it holds the packed weights: its address stands for it.

@@ -22,8 +22,9 @@ onnxd_status *onnxd_cpu_runtime_create(const onnxd_op_registry *ops,
     runtime->simd =
         onnxd_simd_table(options->isa == ONNXD_CPU_ISA_AUTO ? onnxd_simd_best()
                                                             : (onnxd_simd_level)(options->isa - 1));
-    onnxd_cpu_packed_list_init(&runtime->packed);
-    onnxd_status *status = onnxd_team_create((uint32_t)runtime->threads, &runtime->team);
+    onnxd_status *status = onnxd_cpu_packed_list_init(&runtime->packed);
+    if (status == NULL)
+        status = onnxd_team_create((uint32_t)runtime->threads, &runtime->team);
     if (status == NULL && options->uses_onednn)
         status = onnxd_dnnl_create(runtime->threads, &runtime->dnnl);
     if (status == NULL && pthread_mutex_init(&runtime->mutex, NULL) != 0)

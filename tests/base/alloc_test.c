@@ -5,6 +5,8 @@
 #include <stdalign.h>
 #include <string.h>
 
+#include "base/compiler.h"
+
 Test(alloc, size_zero_is_unique)
 {
     void *a = onnxd_alloc(0);
@@ -120,4 +122,17 @@ Test(alloc, fails_where_it_is_told)
     cr_assert(second != NULL);
     onnxd_free(first);
     onnxd_free(second);
+}
+
+/* So that the system can back them with such pages. */
+Test(alloc, large_blocks_start_at_a_huge_page)
+{
+    const size_t page = (size_t)2 << 20, sizes[] = {page, page + 1, 3 * page + 4096};
+    for (size_t i = 0; i < ONNXD_COUNT(sizes); i++) {
+        unsigned char *data = onnxd_alloc_aligned(sizes[i], 64);
+        cr_assert_not_null(data);
+        cr_expect_eq((uintptr_t)data % page, 0);
+        memset(data, 1, sizes[i]);
+        onnxd_free(data);
+    }
 }

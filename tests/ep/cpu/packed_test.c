@@ -6,6 +6,7 @@
 #include <criterion/criterion.h>
 
 #include "base/alloc.h"
+#include "tests/base/status_check.h"
 #include "ep/cpu/packed.h"
 
 /* Bytes of every packing here. */
@@ -54,14 +55,14 @@ static void expect_held(onnxd_cpu_packed_list *list, size_t count)
 
 Test(packed, equal_ones_are_made_once)
 {
-    const uint64_t live = onnxd_alloc_query().live_count;
     onnxd_cpu_packed_list list;
     onnxd_tensor tensor = {0};
     packer p = {.value = 7};
     char form[] = "direct"; /* the same text at another address */
     const onnxd_cpu_packing one = packing_of(&p, "direct", 3, 4);
     const onnxd_cpu_packing same = packing_of(&p, form, 3, 4);
-    onnxd_cpu_packed_list_init(&list);
+    check_ok(onnxd_cpu_packed_list_init(&list));
+    const uint64_t live = onnxd_alloc_query().live_count;
     expect_held(&list, 0);
     onnxd_cpu_packed *first = acquire(&list, &tensor, &one);
     onnxd_cpu_packed *second = acquire(&list, &tensor, &same);
@@ -99,7 +100,7 @@ Test(packed, different_ones_are_told_apart)
                       {0, "direct", 1, 0}, {0, "direct", 0, 1}, {0, "direc", 0, 0}};
     static const size_t orders[][KINDS] = {
         {0, 1, 2, 3, 4, 5}, {5, 4, 3, 2, 1, 0}, {2, 5, 0, 3, 1, 4}};
-    onnxd_cpu_packed_list_init(&list);
+    check_ok(onnxd_cpu_packed_list_init(&list));
     for (size_t o = 0; o < sizeof(orders) / sizeof(orders[0]); o++) {
         onnxd_cpu_packed *packed[KINDS];
         for (size_t i = 0; i < KINDS; i++) {
@@ -163,7 +164,7 @@ Test(packed, several_threads)
     atomic_uint failures = 0;
     user users[THREADS];
     pthread_t threads[THREADS];
-    onnxd_cpu_packed_list_init(&list);
+    check_ok(onnxd_cpu_packed_list_init(&list));
     for (size_t i = 0; i < THREADS; i++) {
         users[i] = (user){&list, tensors, packers, &failures};
         cr_assert_eq(pthread_create(&threads[i], NULL, use, &users[i]), 0);
@@ -206,7 +207,7 @@ Test(packed, of_two_that_pack_the_same_one_is_dropped)
     late_packer late = {.list = &list, .tensor = &tensor}, *context = &late;
     const onnxd_cpu_packing packing = {
         .form = "late", .bytes = BYTES, .pack = pack_late, .context = &context};
-    onnxd_cpu_packed_list_init(&list);
+    check_ok(onnxd_cpu_packed_list_init(&list));
     onnxd_cpu_packed *packed = acquire(&list, &tensor, &packing);
     cr_expect_eq(packed, late.other);
     cr_expect_eq(late.depth, 2, "packed %u times", late.depth);
@@ -227,9 +228,9 @@ Test(packed, memory_fails)
     onnxd_tensor tensor = {0};
     packer p = {.value = 1};
     const onnxd_cpu_packing packing = packing_of(&p, "direct", 0, 0);
+    check_ok(onnxd_cpu_packed_list_init(&list));
     const uint64_t live = onnxd_alloc_query().live_count;
-    onnxd_cpu_packed_list_init(&list);
-    for (uint64_t n = 1; n <= 2; n++) {
+    for (uint64_t n = 1; n <= 4; n++) {
         onnxd_cpu_packed *packed = NULL;
         onnxd_alloc_fail_at(n, 0);
         onnxd_status *status = onnxd_cpu_packed_acquire(&list, &tensor, &packing, &packed);
