@@ -6,8 +6,8 @@
 #include <criterion/criterion.h>
 
 #include "base/alloc.h"
-#include "tests/base/status_check.h"
 #include "ep/cpu/packed.h"
+#include "tests/base/status_check.h"
 
 /* Bytes of every packing here. */
 #define BYTES ((size_t)192)
