@@ -40,9 +40,121 @@ static void transpose_block(const float *in, size_t rows, size_t columns, size_t
             out[c * out_stride + r] = in[r * in_stride + c];
 }
 
+/* ---- few rows -------------------------------------------------------------------------------- */
+
+#if LEVEL_LANES >= 8
+
+/* Two to four rows become one: groups of channels that are shuffled, the planes of an image. Eight
+ * columns at a time, the halves of a vector apart, as the processor's shuffles want them. */
+typedef float v8 __attribute__((vector_size(32)));
+typedef float v8_anywhere __attribute__((vector_size(32), aligned(4)));
+
+#define PIECE ((size_t)8)
+
+INLINED v8 load8(const float *from)
+{
+    return *(const v8_anywhere *)from;
+}
+
+/* The low halves of the vectors one after the other, then the high ones. */
+INLINED void store_halves(const v8 *v, const size_t rows, float *out)
+{
+    UNROLLED
+    for (size_t i = 0; i < rows; i++) {
+        *(v4_anywhere *)(out + 4 * i) = __builtin_shufflevector(v[i], v[i], 0, 1, 2, 3);
+        *(v4_anywhere *)(out + 4 * (rows + i)) = __builtin_shufflevector(v[i], v[i], 4, 5, 6, 7);
+    }
+}
+
+INLINED v8 low_pairs(v8 a, v8 b)
+{
+    return __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13);
+}
+
+INLINED v8 high_pairs(v8 a, v8 b)
+{
+    return __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15);
+}
+
+INLINED void interleave_2(const float *in, size_t stride, float *out)
+{
+    const v8 a = load8(in), b = load8(in + stride);
+    const v8 mixed[2] = {low_pairs(a, b), high_pairs(a, b)};
+    store_halves(mixed, 2, out);
+}
+
+/* a0 b0 c0 a1, b1 c1 a2 b2, c2 a3 b3 c3 */
+INLINED void interleave_3(const float *in, size_t stride, float *out)
+{
+    const v8 a = load8(in), b = load8(in + stride), c = load8(in + 2 * stride);
+    const v8 ab_low = low_pairs(a, b), ab_high = high_pairs(a, b), bc_high = high_pairs(b, c);
+    const v8 ca = __builtin_shufflevector(c, a, 0, 2, 9, 11, 4, 6, 13, 15);
+    const v8 bc_low = low_pairs(b, c);
+    const v8 mixed[3] = {__builtin_shufflevector(ab_low, ca, 0, 1, 8, 10, 4, 5, 12, 14),
+                         __builtin_shufflevector(bc_low, ab_high, 2, 3, 8, 9, 6, 7, 12, 13),
+                         __builtin_shufflevector(ca, bc_high, 1, 3, 10, 11, 5, 7, 14, 15)};
+    store_halves(mixed, 3, out);
+}
+
+INLINED void interleave_4(const float *in, size_t stride, float *out)
+{
+    const v8 a = load8(in), b = load8(in + stride);
+    const v8 c = load8(in + 2 * stride), d = load8(in + 3 * stride);
+    const v8 ab_low = low_pairs(a, b), ab_high = high_pairs(a, b);
+    const v8 cd_low = low_pairs(c, d), cd_high = high_pairs(c, d);
+    const v8 mixed[4] = {__builtin_shufflevector(ab_low, cd_low, 0, 1, 8, 9, 4, 5, 12, 13),
+                         __builtin_shufflevector(ab_low, cd_low, 2, 3, 10, 11, 6, 7, 14, 15),
+                         __builtin_shufflevector(ab_high, cd_high, 0, 1, 8, 9, 4, 5, 12, 13),
+                         __builtin_shufflevector(ab_high, cd_high, 2, 3, 10, 11, 6, 7, 14, 15)};
+    store_halves(mixed, 4, out);
+}
+
+/* The last piece overlaps the one before it. */
+INLINED void interleave(const float *in, const size_t rows, size_t columns, size_t stride,
+                        float *out)
+{
+    for (size_t c = 0; c < columns; c += PIECE) {
+        const size_t at = columns - c < PIECE ? columns - PIECE : c;
+        if (rows == 2)
+            interleave_2(in + at, stride, out + at * 2);
+        else if (rows == 3)
+            interleave_3(in + at, stride, out + at * 3);
+        else
+            interleave_4(in + at, stride, out + at * 4);
+    }
+}
+
+static bool interleave_few(const float *in, size_t rows, size_t columns, size_t stride, float *out)
+{
+    if (columns < PIECE)
+        return false;
+    if (rows == 2)
+        interleave(in, 2, columns, stride, out);
+    else if (rows == 3)
+        interleave(in, 3, columns, stride, out);
+    else if (rows == 4)
+        interleave(in, 4, columns, stride, out);
+    else
+        return false;
+    return true;
+}
+
+#else
+
+static bool interleave_few(const float *in ONNXD_UNUSED, size_t rows ONNXD_UNUSED,
+                           size_t columns ONNXD_UNUSED, size_t stride ONNXD_UNUSED,
+                           float *out ONNXD_UNUSED)
+{
+    return false;
+}
+
+#endif
+
 void LEVEL_NAME(onnxd_simd_transpose)(const float *in, size_t rows, size_t columns,
                                       size_t in_stride, float *out, size_t out_stride)
 {
+    if (out_stride == rows && interleave_few(in, rows, columns, in_stride, out))
+        return;
     for (size_t r = 0; r < rows; r += BLOCK) {
         for (size_t c = 0; c < columns; c += BLOCK)
             transpose_block(in + r * in_stride + c, rows - r < BLOCK ? rows - r : BLOCK,

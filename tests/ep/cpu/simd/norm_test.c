@@ -219,30 +219,33 @@ Test(simd_norm, lrn)
 
 /* ---- transposed matrices --------------------------------------------------------------------- */
 
-static void check_matrix(const onnxd_simd *simd, size_t rows, size_t columns)
+/* `gap`: elements between the rows of the result. */
+static void check_matrix(const onnxd_simd *simd, size_t rows, size_t columns, size_t gap)
 {
-    const size_t in_stride = columns + 2, out_stride = rows + 3;
+    const size_t in_stride = columns + 2, out_stride = rows + gap;
     uint64_t seed = rows * 100 + columns;
     float *in = random_floats(&seed, rows * in_stride);
-    float *out = guard_floats(columns * out_stride);
+    float *out = guard_floats(columns * out_stride + 3);
     simd->transpose(in, rows, columns, in_stride, out, out_stride);
     for (size_t c = 0; c < columns; c++) {
         for (size_t r = 0; r < rows; r++)
             cr_assert_eq(out[c * out_stride + r], in[r * in_stride + c], "%zu x %zu: %zu, %zu",
                          rows, columns, r, c);
-        cr_assert(is_guarded(out + c * out_stride + rows, 3), "%zu x %zu: row %zu", rows, columns,
-                  c);
+        cr_assert(is_guarded(out + c * out_stride + rows, gap), "%zu x %zu: row %zu", rows,
+                  columns, c);
     }
+    cr_assert(is_guarded(out + columns * out_stride, 3));
     onnxd_free(in);
     onnxd_free(out);
 }
 
 static void check_transpose(const onnxd_simd *simd)
 {
-    static const size_t extents[] = {1, 2, 3, 4, 5, 8, 31, 32, 33, 67};
+    static const size_t extents[] = {1, 2, 3, 4, 5, 7, 8, 17, 31, 32, 33, 67};
     for (size_t r = 0; r < ONNXD_COUNT(extents); r++)
         for (size_t c = 0; c < ONNXD_COUNT(extents); c++)
-            check_matrix(simd, extents[r], extents[c]);
+            for (size_t gap = 0; gap <= 3; gap += 3)
+                check_matrix(simd, extents[r], extents[c], gap);
 }
 
 Test(simd_norm, transpose)
