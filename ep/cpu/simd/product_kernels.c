@@ -149,13 +149,20 @@ INLINED void expect_rows(const float *c, size_t c_stride, const float *residual,
     }
 }
 
-INLINED void add_rows(const float *from, size_t stride, const size_t rows, sums *s)
+/* Lanes of vector j, of whose last vectors `last` lanes are columns. */
+INLINED size_t lanes_of(size_t j, size_t last)
+{
+    return j + 1 == TILE_VECTORS ? last : LANES;
+}
+
+INLINED void add_rows(const float *from, size_t stride, const size_t rows, const size_t last,
+                      sums *s)
 {
     UNROLLED
     for (size_t i = 0; i < rows; i++) {
         UNROLLED
         for (size_t j = 0; j < TILE_VECTORS; j++)
-            s->of[i][j] += vf_load(from + i * stride + j * LANES);
+            s->of[i][j] += vf_load_some(from + i * stride + j * LANES, lanes_of(j, last));
     }
 }
 
@@ -181,20 +188,20 @@ INLINED void rectify(const size_t rows, sums *s)
     }
 }
 
-INLINED void store(float *c, size_t stride, const size_t rows, const sums *s)
+INLINED void store(float *c, size_t stride, const size_t rows, const size_t last, const sums *s)
 {
     UNROLLED
     for (size_t i = 0; i < rows; i++) {
         UNROLLED
         for (size_t j = 0; j < TILE_VECTORS; j++)
-            vf_store(c + i * stride + j * LANES, s->of[i][j]);
+            vf_store_some(c + i * stride + j * LANES, s->of[i][j], lanes_of(j, last));
     }
 }
 
-/* All columns of a tile. The usual activation is done on the sums; every other one on what was
- * stored, so that the sums need never be in memory. */
+/* All columns of a tile, of whose last vectors `last` lanes are some. The usual activation is done
+ * on the sums; every other one on what was stored, so that the sums need never be in memory. */
 INLINED void run(const onnxd_simd_tile *tile, size_t first, const size_t rows, const size_t parts,
-                 fetch *next)
+                 const size_t last, fetch *next)
 {
     const onnxd_simd_post *post = tile->post;
     const float *residual = post == NULL ? NULL : post->residual;
@@ -209,24 +216,31 @@ INLINED void run(const onnxd_simd_tile *tile, size_t first, const size_t rows, c
     else
         multiply(tile, first, rows, parts, next, &s);
     if (tile->is_continued)
-        add_rows(c, tile->c_stride, rows, &s);
+        add_rows(c, tile->c_stride, rows, last, &s);
     if (post != NULL) {
         if (post->bias != NULL)
             add_bias(post->bias, rows, &s);
         if (residual != NULL)
-            add_rows(residual, post->residual_stride, rows, &s);
+            add_rows(residual, post->residual_stride, rows, last, &s);
         if (post->activation.function == ONNXD_SIMD_RELU)
             rectify(rows, &s);
     }
-    store(c, tile->c_stride, rows, &s);
+    store(c, tile->c_stride, rows, last, &s);
 }
 
 /* ---- by rows --------------------------------------------------------------------------------- */
 
+typedef void (*tile_function)(const onnxd_simd_tile *tile, size_t first);
+
+/* Of as many columns as a tile has, and of fewer. */
 #define BY_ROWS(name, rows, parts)                                                                 \
     static void name(const onnxd_simd_tile *tile, size_t first)                                    \
     {                                                                                              \
-        run(tile, first, rows, parts, NULL);                                                       \
+        run(tile, first, rows, parts, LANES, NULL);                                                \
+    }                                                                                              \
+    static void some_##name(const onnxd_simd_tile *tile, size_t first)                             \
+    {                                                                                              \
+        run(tile, first, rows, parts, tile->columns % LANES, NULL);                                \
     }
 /* One or two rows that are all there are. */
 BY_ROWS(only_1, 1, 4)
@@ -249,38 +263,37 @@ BY_ROWS(run_12, 12, 1)
 #endif
 #undef BY_ROWS
 
+#define FIRST_ROWS(prefix) prefix##run_1, prefix##run_2, prefix##run_3, prefix##run_4
+#if TILE_ROWS > 6
+#define ALL_ROWS(prefix)                                                                           \
+    FIRST_ROWS(prefix), prefix##run_5, prefix##run_6, prefix##run_7, prefix##run_8, prefix##run_9, \
+        prefix##run_10, prefix##run_11, prefix##run_12
+#elif TILE_ROWS > 4
+#define ALL_ROWS(prefix) FIRST_ROWS(prefix), prefix##run_5, prefix##run_6
+#else
+#define ALL_ROWS(prefix) FIRST_ROWS(prefix)
+#endif
+
+typedef struct tile_functions {
+    tile_function only[2], rows[TILE_ROWS];
+} tile_functions;
+static const tile_functions of_all_columns = {{only_1, only_2}, {ALL_ROWS()}};
+static const tile_functions of_some_columns = {{some_only_1, some_only_2}, {ALL_ROWS(some_)}};
+
 static void run_fetching(const onnxd_simd_tile *tile, size_t first, size_t step_bytes)
 {
     fetch next = fetch_of(tile, first, step_bytes);
-    run(tile, first, TILE_ROWS, 1, &next);
+    run(tile, first, TILE_ROWS, 1, LANES, &next);
 }
 
 /* Tiles of fewer rows read B faster than they multiply: such a rest is made two halves with the
  * full tile before it. */
 #define FEW_ROWS (TILE_ROWS / 3 + 1)
 
-static void run_whole(const onnxd_simd_tile *tile)
+static void run_wide(const onnxd_simd_tile *tile, const tile_functions *f)
 {
-    static void (*const run_rows[TILE_ROWS])(const onnxd_simd_tile *, size_t) = {
-        run_1,
-        run_2,
-        run_3,
-        run_4,
-#if TILE_ROWS > 4
-        run_5,
-        run_6,
-#endif
-#if TILE_ROWS > 6
-        run_7,
-        run_8,
-        run_9,
-        run_10,
-        run_11,
-        run_12,
-#endif
-    };
     if (tile->rows <= 2 && tile->rows > 0) {
-        (tile->rows == 1 ? only_1 : only_2)(tile, 0);
+        f->only[tile->rows - 1](tile, 0);
         return;
     }
     /* Packed rows are worked on as they were packed. */
@@ -288,24 +301,25 @@ static void run_whole(const onnxd_simd_tile *tile)
     const size_t whole = tile->rows / TILE_ROWS;
     /* Tiles of TILE_ROWS rows. */
     const size_t tiles = whole > 0 && rest > 0 && rest < few ? whole - 1 : whole;
-    const size_t step_bytes =
-        tiles > 0 && tile->b_next != NULL ? TILE_COLUMNS * sizeof(float) / tiles : 0;
+    /* A tile of some columns is the last one. */
+    const bool is_followed = tile->b_next != NULL && f == &of_all_columns;
+    const size_t step_bytes = tiles > 0 && is_followed ? TILE_COLUMNS * sizeof(float) / tiles : 0;
     size_t first = 0;
     for (size_t i = 0; i < tiles; i++, first += TILE_ROWS) {
         if (step_bytes > 0)
             run_fetching(tile, first, step_bytes);
         else
-            run_rows[TILE_ROWS - 1](tile, first);
+            f->rows[TILE_ROWS - 1](tile, first);
     }
     size_t left = tile->rows - first;
     if (left > TILE_ROWS) {
         const size_t half = (left + 1) / 2;
-        run_rows[half - 1](tile, first);
+        f->rows[half - 1](tile, first);
         first += half;
         left -= half;
     }
     if (left > 0)
-        run_rows[left - 1](tile, first);
+        f->rows[left - 1](tile, first);
 }
 
 /* ---- narrow tiles ---------------------------------------------------------------------------- */
@@ -436,56 +450,14 @@ static void activate(const onnxd_simd_tile *tile)
     }
 }
 
-static void copy_rows(const float *from, size_t from_stride, size_t rows, size_t columns, float *to,
-                      size_t to_stride)
-{
-    for (size_t i = 0; i < rows; i++)
-        memcpy(to + i * to_stride, from + i * from_stride, columns * sizeof(float));
-}
-
-/* Some of a tile's columns: worked out beside C, as many rows as there is room for at a time. */
-static void run_some(const onnxd_simd_tile *tile)
-{
-    enum { ROWS = 2 * TILE_ROWS };
-    float c[ROWS * TILE_COLUMNS], residual[ROWS * TILE_COLUMNS];
-    memset(c, 0, sizeof(c));
-    memset(residual, 0, sizeof(residual));
-    size_t rows = 0;
-    for (size_t first = 0; first < tile->rows; first += rows) {
-        const size_t left = tile->rows - first;
-        /* One or two rows alone would be summed otherwise. */
-        rows = left <= ROWS ? left : left <= ROWS + 2 ? TILE_ROWS : ROWS;
-        float *to = tile->c + first * tile->c_stride;
-        onnxd_simd_tile part = *tile;
-        onnxd_simd_post post;
-        part.a += first;
-        part.a_packed += tile->a_packed == NULL ? 0 : first * tile->taps * tile->depth;
-        part.c = c;
-        part.c_stride = TILE_COLUMNS;
-        part.rows = (uint32_t)rows;
-        if (tile->is_continued)
-            copy_rows(to, tile->c_stride, rows, tile->columns, c, TILE_COLUMNS);
-        if (tile->post != NULL && tile->post->residual != NULL) {
-            post = *tile->post;
-            copy_rows(post.residual + first * post.residual_stride, post.residual_stride, rows,
-                      tile->columns, residual, TILE_COLUMNS);
-            post.residual = residual;
-            post.residual_stride = TILE_COLUMNS;
-            part.post = &post;
-        }
-        run_whole(&part);
-        copy_rows(c, TILE_COLUMNS, rows, tile->columns, to, tile->c_stride);
-    }
-}
-
 void LEVEL_NAME(onnxd_simd_product)(const onnxd_simd_tile *tile)
 {
     if (ONNXD_LIKELY(tile->columns == TILE_COLUMNS))
-        run_whole(tile);
+        run_wide(tile, &of_all_columns);
     else if (tile->columns <= LANES)
         run_narrow(tile);
     else
-        run_some(tile);
+        run_wide(tile, &of_some_columns);
     if (tile->post != NULL && tile->post->activation.function != ONNXD_SIMD_IDENTITY &&
         tile->post->activation.function != ONNXD_SIMD_RELU)
         activate(tile);
