@@ -17,7 +17,8 @@ typedef struct product_run {
 typedef struct pixel_block {
     size_t group, first;
     uint32_t count;
-    onnxd_window_place places[ONNXD_BLOCK_ROWS];
+    size_t strip_count;
+    onnxd_window_strip strips[ONNXD_BLOCK_ROWS];
 } pixel_block;
 
 size_t onnxd_convolution_product_workspace(const onnxd_convolution *c)
@@ -25,28 +26,33 @@ size_t onnxd_convolution_product_workspace(const onnxd_convolution *c)
     return ONNXD_BLOCK_ROWS * c->taps * c->group_channels * c->threads;
 }
 
-static void locate(const onnxd_convolution *c, pixel_block *block)
+/* Where a strip's pixels under one tap lie. */
+static void point_strip(const onnxd_strip_tap *tap, uint32_t count, const float *in,
+                        const float *zeros, const float **rows)
 {
-    onnxd_window_place place;
-    onnxd_window_place_init(&c->shape.window, block->first, &place);
-    for (uint32_t i = 0; i < block->count; i++) {
-        block->places[i] = place;
-        onnxd_window_place_next(&c->shape.window, &place);
-    }
+    uint32_t i = 0;
+    for (; i < tap->first; i++)
+        rows[i] = zeros;
+    for (; i < tap->last; i++)
+        rows[i] = in + tap->at + i * tap->step;
+    for (; i < count; i++)
+        rows[i] = zeros;
 }
 
 /* Where the pixels lie, tap by tap. */
 static void point(const onnxd_convolution_call *call, const pixel_block *block, const float **rows)
 {
-    /* A copy, which no store to the rows can change. */
-    const onnxd_image_window w = call->c->shape.window;
-    const float *in = call->in + block->group * call->c->group_channels, *zeros = call->c->zeros;
-    for (int64_t z = 0; z < w.kernel[0]; z++) {
-        for (int64_t y = 0; y < w.kernel[1]; y++) {
-            for (int64_t x = 0; x < w.kernel[2]; x++, rows += ONNXD_BLOCK_ROWS) {
-                for (uint32_t i = 0; i < block->count; i++) {
-                    const int64_t at = onnxd_window_tap(&w, &block->places[i], z, y, x);
-                    rows[i] = at < 0 ? zeros : in + at;
+    const onnxd_image_window *w = &call->c->shape.window;
+    const float *in = call->in + block->group * call->c->group_channels;
+    for (int64_t z = 0; z < w->kernel[0]; z++) {
+        for (int64_t y = 0; y < w->kernel[1]; y++) {
+            for (int64_t x = 0; x < w->kernel[2]; x++, rows += ONNXD_BLOCK_ROWS) {
+                const float **of_strip = rows;
+                for (size_t s = 0; s < block->strip_count; s++) {
+                    const onnxd_window_strip *strip = &block->strips[s];
+                    const onnxd_strip_tap tap = onnxd_window_strip_tap(w, strip, z, y, x);
+                    point_strip(&tap, strip->count, in, call->c->zeros, of_strip);
+                    of_strip += strip->count;
                 }
             }
         }
@@ -71,26 +77,43 @@ static void gather_row(const onnxd_convolution_call *call, const pixel_block *bl
     }
 }
 
+/* The pixels of a strip whose windows' rows are within the image from end to end. */
+static onnxd_strip_tap whole_rows(const onnxd_image_window *w, const onnxd_window_strip *strip,
+                                  int64_t z, int64_t y)
+{
+    onnxd_strip_tap tap = onnxd_window_strip_tap(w, strip, z, y, 0);
+    const onnxd_strip_tap last = onnxd_window_strip_tap(w, strip, z, y, w->kernel[2] - 1);
+    if (tap.first < last.first)
+        tap.first = last.first;
+    if (tap.last > last.last)
+        tap.last = last.last;
+    return tap;
+}
+
 /* Where the rows of the windows lie, tap by tap. Those that do not lie side by side in the image,
  * as they do in a row of the product, are copied. */
 static void point_rows(const onnxd_convolution_call *call, const pixel_block *block,
                        float *gathered, const float **rows)
 {
-    const onnxd_image_window w = call->c->shape.window;
-    const size_t row_elements = call->c->row_elements;
-    const bool is_dense = call->c->shape.groups == 1 && w.dilation[2] == 1;
-    for (int64_t z = 0; z < w.kernel[0]; z++) {
-        for (int64_t y = 0; y < w.kernel[1]; y++, rows += ONNXD_BLOCK_ROWS) {
-            for (uint32_t i = 0; i < block->count; i++) {
-                const onnxd_window_place *place = &block->places[i];
-                const int64_t at = onnxd_window_tap(&w, place, z, y, 0);
-                if (is_dense && at >= 0 && place->start[2] + w.kernel[2] <= w.in[2]) {
-                    rows[i] = call->in + at;
-                    continue;
+    const onnxd_image_window *w = &call->c->shape.window;
+    const bool is_dense = call->c->shape.groups == 1 && w->dilation[2] == 1;
+    for (int64_t z = 0; z < w->kernel[0]; z++) {
+        for (int64_t y = 0; y < w->kernel[1]; y++, rows += ONNXD_BLOCK_ROWS) {
+            const float **of_strip = rows;
+            for (size_t s = 0; s < block->strip_count; s++) {
+                const onnxd_window_strip *strip = &block->strips[s];
+                const onnxd_strip_tap tap = whole_rows(w, strip, z, y);
+                for (uint32_t i = 0; i < strip->count; i++) {
+                    if (is_dense && i >= tap.first && i < tap.last) {
+                        of_strip[i] = call->in + tap.at + i * tap.step;
+                        continue;
+                    }
+                    const onnxd_window_place place = onnxd_window_strip_place(w, strip, i);
+                    gather_row(call, block, &place, z, y, gathered);
+                    of_strip[i] = gathered;
+                    gathered += call->c->row_elements;
                 }
-                gather_row(call, block, place, z, y, gathered);
-                rows[i] = gathered;
-                gathered += row_elements;
+                of_strip += strip->count;
             }
         }
     }
@@ -101,12 +124,15 @@ static void gather(const onnxd_convolution_call *call, const pixel_block *block,
                    const float **rows)
 {
     const onnxd_image_window *w = &call->c->shape.window;
-    for (uint32_t i = 0; i < block->count; i++) {
-        rows[i] = gathered;
-        for (int64_t z = 0; z < w->kernel[0]; z++) {
-            for (int64_t y = 0; y < w->kernel[1]; y++) {
-                gather_row(call, block, &block->places[i], z, y, gathered);
-                gathered += call->c->row_elements;
+    for (size_t s = 0; s < block->strip_count; s++) {
+        for (uint32_t i = 0; i < block->strips[s].count; i++) {
+            const onnxd_window_place place = onnxd_window_strip_place(w, &block->strips[s], i);
+            *rows++ = gathered;
+            for (int64_t z = 0; z < w->kernel[0]; z++) {
+                for (int64_t y = 0; y < w->kernel[1]; y++) {
+                    gather_row(call, block, &place, z, y, gathered);
+                    gathered += call->c->row_elements;
+                }
             }
         }
     }
@@ -164,12 +190,16 @@ static void run_piece(void *context, size_t index, uint32_t worker)
 {
     const product_run *run = context;
     const onnxd_convolution *c = run->call->c;
-    pixel_block block = {.group = index / run->parts / run->blocks,
-                         .first = index / run->parts % run->blocks * run->block_pixels};
+    /* All groups of a block one after the other: they read the same pixels. */
+    const size_t groups = c->shape.groups;
+    pixel_block block;
+    block.group = index / run->parts % groups;
+    block.first = index / run->parts / groups * run->block_pixels;
     const size_t left = c->pixels - block.first;
     block.count = (uint32_t)(left < run->block_pixels ? left : run->block_pixels);
     if (!c->is_pointwise)
-        locate(c, &block);
+        block.strip_count =
+            onnxd_window_strips(&c->shape.window, block.first, block.count, block.strips);
     run_block(run, &block, index % run->parts, worker);
 }
 

@@ -142,18 +142,9 @@ typedef struct convolution_run {
 typedef struct pixel_block {
     size_t group, first;
     uint32_t count;
-    onnxd_window_place places[ONNXD_BLOCK_ROWS];
+    size_t strip_count;
+    onnxd_window_strip strips[ONNXD_BLOCK_ROWS];
 } pixel_block;
-
-static void locate(const onnxd_image_window *window, pixel_block *block)
-{
-    onnxd_window_place place;
-    onnxd_window_place_init(window, block->first, &place);
-    for (uint32_t i = 0; i < block->count; i++) {
-        block->places[i] = place;
-        onnxd_window_place_next(window, &place);
-    }
-}
 
 /* Rows of a block, tap by tap. */
 typedef union block_rows {
@@ -161,26 +152,41 @@ typedef union block_rows {
     const uint8_t *fours[ONNXD_BLOCK_TAPS * ONNXD_BLOCK_ROWS];
 } block_rows;
 
+/* Where a strip's pixels under one tap lie: the `at`-th and following of the rows. */
+static void point_strip(const convolution_run *run, const onnxd_strip_tap *tap, uint32_t count,
+                        const char *in, size_t at, block_rows *rows)
+{
+    const bool is_fours = run->call->c->is_fours;
+    const int64_t size = is_fours ? 1 : sizeof(int16_t);
+    for (uint32_t i = 0; i < count; i++) {
+        const bool is_inside = i >= tap->first && i < tap->last;
+        const void *row = is_inside ? in + (tap->at + i * tap->step) * size : run->zeros;
+        if (is_fours)
+            rows->fours[at + i] = row;
+        else
+            rows->pairs[at + i] = row;
+    }
+}
+
 /* Where the pixels of the image lie. */
 static void point(const convolution_run *run, const pixel_block *block, block_rows *rows)
 {
     const onnxd_integer_convolution *c = run->call->c;
     const onnxd_image_window *w = &run->window;
-    const size_t size = c->is_fours ? 1 : sizeof(int16_t);
-    const size_t channels = c->is_fours ? c->group_channels : c->padded_channels;
+    const size_t group_bytes =
+        c->is_fours ? c->group_channels : c->padded_channels * sizeof(int16_t);
     const char *in = c->is_fours ? (const char *)run->call->in : run->call->workspace;
-    size_t at = 0;
-    in += block->group * channels * size;
+    size_t tap_at = 0;
+    in += block->group * group_bytes;
     for (int64_t z = 0; z < w->kernel[0]; z++) {
         for (int64_t y = 0; y < w->kernel[1]; y++) {
-            for (int64_t x = 0; x < w->kernel[2]; x++, at += ONNXD_BLOCK_ROWS) {
-                for (uint32_t i = 0; i < block->count; i++) {
-                    const int64_t tap = onnxd_window_tap(w, &block->places[i], z, y, x);
-                    const void *row = tap < 0 ? run->zeros : in + (size_t)tap * size;
-                    if (c->is_fours)
-                        rows->fours[at + i] = row;
-                    else
-                        rows->pairs[at + i] = row;
+            for (int64_t x = 0; x < w->kernel[2]; x++, tap_at += ONNXD_BLOCK_ROWS) {
+                size_t at = tap_at;
+                for (size_t s = 0; s < block->strip_count; s++) {
+                    const onnxd_window_strip *strip = &block->strips[s];
+                    const onnxd_strip_tap tap = onnxd_window_strip_tap(w, strip, z, y, x);
+                    point_strip(run, &tap, strip->count, in, at, rows);
+                    at += strip->count;
                 }
             }
         }
@@ -238,12 +244,14 @@ static void gather_pairs(const onnxd_integer_convolution_call *call, const pixel
     const uint8_t *in = call->in + block->group * c->group_channels;
     int16_t *wide = (int16_t *)(void *)scratch;
     uint8_t *bytes = (uint8_t *)scratch + rows_bytes(c);
+    onnxd_window_place place;
+    onnxd_window_place_init(&c->shape.window, block->first, &place);
     for (uint32_t i = 0; i < block->count; i++, wide += pitch) {
         rows[i] = wide;
-        c->simd->integer_widen(gather_window(call, in, &block->places[i], bytes), depth,
-                               call->in_zero, wide);
+        c->simd->integer_widen(gather_window(call, in, &place, bytes), depth, call->in_zero, wide);
         if (pitch > depth)
             wide[depth] = 0;
+        onnxd_window_place_next(&c->shape.window, &place);
     }
 }
 
@@ -255,8 +263,11 @@ static void gather_fours(const onnxd_integer_convolution_call *call, const pixel
     const size_t depth = c->taps * c->group_channels, pitch = row_elements(c);
     const uint8_t *in = call->in + block->group * c->group_channels;
     uint8_t *to = (uint8_t *)scratch;
+    onnxd_window_place place;
+    onnxd_window_place_init(&c->shape.window, block->first, &place);
     for (uint32_t i = 0; i < block->count; i++, to += pitch) {
-        rows[i] = gather_window(call, in, &block->places[i], to);
+        rows[i] = gather_window(call, in, &place, to);
+        onnxd_window_place_next(&c->shape.window, &place);
         if (pitch > depth) {
             if (rows[i] != to)
                 memcpy(to, rows[i], depth);
@@ -280,19 +291,24 @@ static void run_piece(void *context, size_t index, uint32_t worker)
     const onnxd_integer_convolution_call *call = run->call;
     const onnxd_integer_convolution *c = call->c;
     block_rows rows;
-    pixel_block block = {.group = index / run->parts / run->blocks,
-                         .first = index / run->parts % run->blocks * ONNXD_BLOCK_ROWS};
+    /* All groups of a block one after the other: they read the same pixels. */
+    const size_t groups = c->shape.groups;
+    pixel_block block;
+    block.group = index / run->parts % groups;
+    block.first = index / run->parts / groups * ONNXD_BLOCK_ROWS;
     const size_t left = c->pixels - block.first, column = index % run->parts * run->part_columns;
     const size_t columns_left = c->group_maps - column, maps = block.group * c->padded_maps;
     block.count = left < ONNXD_BLOCK_ROWS ? (uint32_t)left : ONNXD_BLOCK_ROWS;
-    locate(&run->window, &block);
     char *scratch = (char *)call->workspace + worker * c->thread_bytes;
-    if (!c->is_gathered)
+    if (!c->is_gathered) {
+        block.strip_count =
+            onnxd_window_strips(&run->window, block.first, block.count, block.strips);
         point(run, &block, &rows);
-    else if (c->is_fours)
+    } else if (c->is_fours) {
         gather_fours(call, &block, scratch, rows.fours);
-    else
+    } else {
         gather_pairs(call, &block, scratch, rows.pairs);
+    }
     onnxd_integer_block product = {
         .pairs = c->is_fours ? NULL : rows.pairs,
         .fours = c->is_fours ? rows.fours : NULL,

@@ -50,6 +50,58 @@ void onnxd_window_place_next(const onnxd_image_window *window, onnxd_window_plac
     start_window(window, place);
 }
 
+/* ---- strips ---------------------------------------------------------------------------------- */
+
+size_t onnxd_window_strips(const onnxd_image_window *window, size_t pixel, uint32_t count,
+                           onnxd_window_strip *out_strips)
+{
+    size_t strips = 0;
+    while (count > 0) {
+        onnxd_window_strip *strip = &out_strips[strips++];
+        onnxd_window_place_init(window, pixel, &strip->first);
+        const int64_t left = window->out[2] - strip->first.at[2];
+        strip->count = left < (int64_t)count ? (uint32_t)left : count;
+        pixel += strip->count;
+        count -= strip->count;
+    }
+    return strips;
+}
+
+onnxd_window_place onnxd_window_strip_place(const onnxd_image_window *window,
+                                            const onnxd_window_strip *strip, uint32_t pixel)
+{
+    onnxd_window_place place = strip->first;
+    place.at[2] += pixel;
+    place.start[2] += window->stride[2] * pixel;
+    place.origin += window->stride[2] * pixel * (int64_t)window->channels;
+    return place;
+}
+
+/* Steps of `stride` from `start` until at least `end`. */
+static int64_t steps_to(int64_t start, int64_t end, int64_t stride)
+{
+    return start >= end ? 0 : (end - start + stride - 1) / stride;
+}
+
+onnxd_strip_tap onnxd_window_strip_tap(const onnxd_image_window *window,
+                                       const onnxd_window_strip *strip, int64_t z, int64_t y,
+                                       int64_t x)
+{
+    const onnxd_window_place *place = &strip->first;
+    const int64_t at_z = place->start[0] + z * window->dilation[0];
+    const int64_t at_y = place->start[1] + y * window->dilation[1];
+    const int64_t at_x = place->start[2] + x * window->dilation[2];
+    const int64_t stride = window->stride[2], count = strip->count;
+    onnxd_strip_tap tap = {.at = place->origin + onnxd_window_tap_offset(window, z, y, x),
+                           .step = stride * (int64_t)window->channels};
+    if ((uint64_t)at_z >= (uint64_t)window->in[0] || (uint64_t)at_y >= (uint64_t)window->in[1])
+        return tap;
+    const int64_t first = steps_to(at_x, 0, stride), last = steps_to(at_x, window->in[2], stride);
+    tap.first = (uint32_t)(first < count ? first : count);
+    tap.last = (uint32_t)(last < count ? last : count);
+    return tap;
+}
+
 /* ---- pools ----------------------------------------------------------------------------------- */
 
 /* Pixels of a window whose addresses are handed to a kernel at once. */

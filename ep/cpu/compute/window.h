@@ -52,6 +52,33 @@ static inline int64_t onnxd_window_tap(const onnxd_image_window *w, const onnxd_
     return place->origin + onnxd_window_tap_offset(w, z, y, x);
 }
 
+/* ---- strips of windows ------------------------------------------------------------------------
+ */
+
+/* Pixels of the output that lie side by side. */
+typedef struct onnxd_window_strip {
+    onnxd_window_place first;
+    uint32_t count;
+} onnxd_window_strip;
+
+/* The strips that `count` pixels from `pixel` on are; returns how many, at most `count`. */
+size_t onnxd_window_strips(const onnxd_image_window *window, size_t pixel, uint32_t count,
+                           onnxd_window_strip *out_strips);
+/* The window of a strip's pixel. */
+onnxd_window_place onnxd_window_strip_place(const onnxd_image_window *window,
+                                            const onnxd_window_strip *strip, uint32_t pixel);
+
+/* What lies under one tap of a strip's windows: of its pixels [first, last) the input pixel at
+ * at + pixel * step, an element index of channel 0; of the others nothing of the image. */
+typedef struct onnxd_strip_tap {
+    uint32_t first, last;
+    int64_t at, step;
+} onnxd_strip_tap;
+
+onnxd_strip_tap onnxd_window_strip_tap(const onnxd_image_window *window,
+                                       const onnxd_window_strip *strip, int64_t z, int64_t y,
+                                       int64_t x);
+
 /* ---- pools ----------------------------------------------------------------------------------- */
 
 typedef enum onnxd_pool_kind {

@@ -87,6 +87,50 @@ Test(window, places_follow_each_other)
     }
 }
 
+/* Every tap of a strip's pixel is where the pixel's own window has it. */
+static void check_strip(const onnxd_image_window *w, const onnxd_window_strip *strip, size_t pixel,
+                        const char *name)
+{
+    for (int64_t tap = 0; tap < (int64_t)onnxd_image_window_taps(w); tap++) {
+        const int64_t x = tap % w->kernel[2], y = tap / w->kernel[2] % w->kernel[1];
+        const int64_t z = tap / w->kernel[2] / w->kernel[1];
+        const onnxd_strip_tap of = onnxd_window_strip_tap(w, strip, z, y, x);
+        cr_assert_leq(of.last, strip->count);
+        for (uint32_t i = 0; i < strip->count; i++) {
+            onnxd_window_place place;
+            onnxd_window_place_init(w, pixel + i, &place);
+            const onnxd_window_place same = onnxd_window_strip_place(w, strip, i);
+            const bool is_inside = i >= of.first && i < of.last;
+            cr_assert_eq(onnxd_window_tap(w, &place, z, y, x), is_inside ? of.at + i * of.step : -1,
+                         "%s: pixel %zu, tap %ld", name, pixel + i, (long)tap);
+            cr_assert(same.batch == place.batch && same.origin == place.origin &&
+                      memcmp(same.at, place.at, sizeof(same.at)) == 0 &&
+                      memcmp(same.start, place.start, sizeof(same.start)) == 0);
+        }
+    }
+}
+
+Test(window, strips_are_windows_side_by_side)
+{
+    enum { MOST = 50 };
+    for (size_t n = 0; n < POOLS; n++) {
+        const onnxd_image_window w = window_of(&pools[n]);
+        const size_t pixels = onnxd_image_window_pixels(&w);
+        for (size_t first = 0; first < pixels; first += 37) {
+            onnxd_window_strip strips[MOST];
+            const size_t left = pixels - first;
+            const uint32_t count = left < MOST ? (uint32_t)left : MOST;
+            const size_t strip_count = onnxd_window_strips(&w, first, count, strips);
+            size_t pixel = first;
+            for (size_t s = 0; s < strip_count; s++) {
+                check_strip(&w, &strips[s], pixel, pools[n].name);
+                pixel += strips[s].count;
+            }
+            cr_assert_eq(pixel, first + count);
+        }
+    }
+}
+
 /* ---- pools ----------------------------------------------------------------------------------- */
 
 /* The result for one output pixel and channel, by going through every tap. */
