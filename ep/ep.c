@@ -118,8 +118,11 @@ onnxd_status *onnxd_ep_shutdown(onnxd_ep *ep)
 onnxd_ep_info onnxd_ep_get_info(const onnxd_ep *ep)
 {
     onnxd_ep_info info = {0};
-    if (state_load(ep) == STATE_READY)
-        ep->api->get_info(ep, &info);
+    if (state_load(ep) != STATE_READY)
+        return info;
+    ep->api->get_info(ep, &info);
+    if (info.issuers == 0)
+        info.issuers = 1;
     return info;
 }
 
@@ -343,6 +346,19 @@ onnxd_status *onnxd_ep_sync(onnxd_ep *ep)
 }
 
 /* ---- provided methods ---------------------------------------------------------------------- */
+
+/* Each beginning has its end, whatever becomes of the instance in between. */
+void onnxd_ep_begin_issuing(onnxd_ep *ep)
+{
+    if (ep->api->begin_issuing != NULL)
+        ep->api->begin_issuing(ep);
+}
+
+void onnxd_ep_end_issuing(onnxd_ep *ep)
+{
+    if (ep->api->end_issuing != NULL)
+        ep->api->end_issuing(ep);
+}
 
 const onnxd_ort_plugin *onnxd_ep_as_ort_plugin(const onnxd_ep *ep)
 {

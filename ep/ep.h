@@ -25,8 +25,9 @@
  * error to its own next fence. A failure does not stick to the stream beyond that fence.
  *
  * Threads. initialize, shutdown and destroy: one thread, with no other call in flight.
- * stream_wait, fence_record and kernel enqueue: one thread at a time (the instance's device
- * thread). All others: any thread.
+ * stream_wait, fence_record and kernel enqueue: as many threads at a time as info.issuers says (the
+ * instance's device threads), also of one kernel, each time with memory of its own. All others: any
+ * thread.
  *
  * Callers use the onnxd_ep_* functions; the tables at the end are for those who write a provider.
  */
@@ -45,7 +46,7 @@
 #include "graph/passes.h"
 
 /* Changes with every change of a type that crosses the border to a module. */
-#define ONNXD_EP_ABI_VERSION 5u
+#define ONNXD_EP_ABI_VERSION 6u
 
 typedef struct onnxd_ep onnxd_ep;
 typedef struct onnxd_ep_api onnxd_ep_api;
@@ -70,6 +71,10 @@ typedef struct onnxd_ep_config {
 typedef struct onnxd_ep_info {
     /* Device addresses may be read and written by host code; copies are not needed. */
     bool is_host_addressable;
+    /* Threads that may issue at the same time; 1 where work is issued to a device's queue. More
+     * where kernels run on the thread that enqueues them: requests then run side by side. 0 says
+     * 1. */
+    uint32_t issuers;
     size_t alignment_bytes; /* of every buffer: a power of two, >= 64 on the CPU, >= 256 on CUDA */
     uint64_t memory_bytes;  /* of the device; UINT64_MAX when unknown */
     /* Transfer between host memory and the device: fixed cost and rate. 0 when host-addressable. */
@@ -253,7 +258,8 @@ ONNXD_NODISCARD onnxd_status *onnxd_ep_get_kernel(onnxd_ep *ep, const onnxd_op_q
  * is fine. */
 void onnxd_kernel_release(onnxd_kernel *kernel);
 /* Issues the kernel on the compute stream. Neither allocates, logs nor reads attributes, and takes
- * no lock but that of the stream's queue. Errors: NOT_INITIALIZED after shutdown, INVALID_ARGUMENT
+ * no lock but that of the stream's queue, or one that keeps a library's threads for one kernel.
+ * Errors: NOT_INITIALIZED after shutdown, INVALID_ARGUMENT
  * and INVALID_TENSOR_VIEW for other arguments than the kernel was made for; and where the kernel
  * runs on the calling thread those of the work, which the next fence reports elsewhere:
  * INVALID_ARGUMENT for values that the operator refuses (an index out of range),
@@ -293,6 +299,11 @@ ONNXD_NODISCARD onnxd_status *onnxd_ep_fence_release(onnxd_ep *ep, onnxd_fence f
 ONNXD_NODISCARD onnxd_status *onnxd_ep_sync(onnxd_ep *ep);
 
 /* Provided methods: the defaults stand in for NULL entries of the table. */
+/* The calling thread issues kernels from here on, until end_issuing: those that do so at the same
+ * time share the instance's threads between them. Who issues without saying so is not counted.
+ * From initialize() on, also after shutdown. Never blocks. Default: nothing. */
+void onnxd_ep_begin_issuing(onnxd_ep *ep);
+void onnxd_ep_end_issuing(onnxd_ep *ep);
 /* NULL: not exported as a plugin. */
 const onnxd_ort_plugin *onnxd_ep_as_ort_plugin(const onnxd_ep *ep);
 /* NULL-terminated, run after the generic passes and before shapes are inferred again. */
@@ -365,6 +376,8 @@ struct onnxd_ep_api {
     onnxd_status *(*sync)(onnxd_ep *ep);
 
     /* Provided: NULL takes the default documented at the onnxd_ep_* function. */
+    void (*begin_issuing)(onnxd_ep *ep);
+    void (*end_issuing)(onnxd_ep *ep);
     const onnxd_ort_plugin *(*as_ort_plugin)(const onnxd_ep *ep);
     const onnxd_pass *const *(*custom_passes)(const onnxd_ep *ep);
     void (*claim_nodes)(onnxd_ep *ep, const onnxd_graph *graph, bool *claimed);

@@ -145,3 +145,60 @@ CONFORMANCE_TEST(running, a_kernel_may_outlive_its_instance)
     cr_assert_gt(strlen(kernel->implementation), 0);
     onnxd_kernel_release(kernel);
 }
+
+/* ---- several threads ----------------------------------------------------------------------- */
+
+typedef struct issuer {
+    onnxd_ep *ep;
+    onnxd_kernel *kernel;
+    onnxd_buffer input, output;
+    pthread_t thread;
+} issuer;
+
+static void *issue_often(void *user)
+{
+    issuer *i = user;
+    onnxd_status *status = NULL;
+    onnxd_ep_begin_issuing(i->ep);
+    for (int round = 0; round < 100 && status == NULL; round++)
+        status = enqueue_unary(i->kernel, i->input, i->output, COUNT);
+    onnxd_ep_end_issuing(i->ep);
+    return status;
+}
+
+/* One kernel, with memory of its own for each. */
+CONFORMANCE_TEST(running, as_many_threads_issue_as_the_instance_says)
+{
+    enum { MOST = 4 };
+    onnxd_ep *ep = open_default_ep();
+    const uint32_t says = onnxd_ep_get_info(ep).issuers, count = says < MOST ? says : MOST;
+    issuer issuers[MOST];
+    unsigned char back[COUNT * 4];
+    one_node relu;
+    cr_assert_geq(says, 1);
+    make_relu(&relu, COUNT);
+    onnxd_kernel *kernel = kernel_for(ep, &relu);
+    for (uint32_t i = 0; i < count; i++) {
+        /* Positive as a float. */
+        issuers[i] = (issuer){.ep = ep,
+                              .kernel = kernel,
+                              .input = filled(ep, COUNT * 4, (unsigned char)(i + 1)),
+                              .output = filled(ep, COUNT * 4, 0)};
+        cr_assert_eq(pthread_create(&issuers[i].thread, NULL, issue_often, &issuers[i]), 0);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        void *status;
+        cr_assert_eq(pthread_join(issuers[i].thread, &status), 0);
+        expect_ok(status);
+    }
+    expect_ok(onnxd_ep_sync(ep));
+    for (uint32_t i = 0; i < count; i++) {
+        download(ep, issuers[i].output, back, sizeof(back));
+        cr_expect(is_filled(back, sizeof(back), (unsigned char)(i + 1)), "issuer %u", i);
+        deallocate(ep, issuers[i].input);
+        deallocate(ep, issuers[i].output);
+    }
+    onnxd_kernel_release(kernel);
+    drop_node(&relu);
+    close_ep(ep);
+}
