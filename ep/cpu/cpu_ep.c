@@ -50,7 +50,9 @@ static void get_info(const onnxd_ep *ep, onnxd_ep_info *out_info)
 {
     const onnxd_cpu_ep *cpu = onnxd_cpu_ep_of_const(ep);
     uint64_t memory = onnxd_cpu_memory_bytes(), limit = (uint64_t)cpu->options.memory_limit_bytes;
+    /* Of an initialised instance, which has a runtime. */
     *out_info = (onnxd_ep_info){.is_host_addressable = true,
+                                .issuers = onnxd_team_threads(cpu->runtime->team),
                                 .alignment_bytes = ONNXD_CPU_ALIGNMENT,
                                 .memory_bytes = limit > 0 && limit < memory ? limit : memory};
 }
@@ -64,8 +66,7 @@ static void get_stats(const onnxd_ep *ep, onnxd_ep_stats *out_stats)
         .sync_calls = __atomic_load_n(&cpu->sync_calls, __ATOMIC_RELAXED),
     };
     if (cpu->runtime != NULL)
-        stats.kernels_enqueued = __atomic_load_n(&cpu->runtime->kernels_issued, __ATOMIC_RELAXED) -
-                                 __atomic_load_n(&cpu->runtime->kernels_refused, __ATOMIC_RELAXED);
+        stats.kernels_enqueued = __atomic_load_n(&cpu->runtime->kernels_enqueued, __ATOMIC_RELAXED);
     if (cpu->handles != NULL) {
         onnxd_handle_stats handles = onnxd_handle_table_query(cpu->handles);
         stats.allocated_bytes = handles.live_bytes;
@@ -76,6 +77,20 @@ static void get_stats(const onnxd_ep *ep, onnxd_ep_stats *out_stats)
     if (cpu->fences != NULL)
         stats.fences_live = onnxd_fence_table_live(cpu->fences);
     *out_stats = stats;
+}
+
+static void begin_issuing(onnxd_ep *ep)
+{
+    const onnxd_cpu_runtime *runtime = onnxd_cpu_ep_of(ep)->runtime;
+    if (runtime != NULL)
+        onnxd_team_join(runtime->team);
+}
+
+static void end_issuing(onnxd_ep *ep)
+{
+    const onnxd_cpu_runtime *runtime = onnxd_cpu_ep_of(ep)->runtime;
+    if (runtime != NULL)
+        onnxd_team_leave(runtime->team);
 }
 
 const onnxd_pass *const *onnxd_cpu_ep_passes(void)
@@ -112,6 +127,8 @@ static const onnxd_ep_api api = {
     .fence_record = onnxd_cpu_fence_record,
     .fence_release = onnxd_cpu_fence_release,
     .sync = onnxd_cpu_sync,
+    .begin_issuing = begin_issuing,
+    .end_issuing = end_issuing,
     .custom_passes = custom_passes,
     .option_defs = onnxd_cpu_option_defs,
 };

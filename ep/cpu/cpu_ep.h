@@ -1,6 +1,7 @@
 /*
  * The CPU execution provider: oneDNN where it helps, the operators' portable kernels everywhere
- * else. Kernels run on the thread that enqueues them; copies run on a thread per direction.
+ * else. Kernels run on the thread that enqueues them, of as many threads at a time as cpu.threads,
+ * and share the instance's threads; copies run on a thread per direction.
  */
 #ifndef ONNXD_EP_CPU_CPU_EP_H
 #define ONNXD_EP_CPU_CPU_EP_H
@@ -14,8 +15,8 @@ const onnxd_ep_api *onnxd_cpu_ep_api(void);
 const onnxd_pass *const *onnxd_cpu_ep_passes(void);
 
 /* CPUs that the process may run on, which is what the option cpu.threads at 0 stands for: its
- * affinity, and no more than its control groups' quotas (version 2, the tightest on the way up)
- * round up to. At least 1. */
+ * affinity, and no more than its control groups' quotas (versions 1 and 2, the tightest on the way
+ * up) round up to. At least 1. */
 int onnxd_cpu_count_allowed(void);
 
 /* What all threads of an instance together can do, measured: multiplications and additions of FLOAT

@@ -7,7 +7,6 @@
 #include "base/number.h"
 #include "ep/cpu/internal.h"
 
-#define CGROUP_ROOT "/sys/fs/cgroup"
 #define PATH_BYTES 4096
 
 static int count_affinity(void)
@@ -35,53 +34,107 @@ int onnxd_cpu_parse_quota(const char *line)
     return cpus > 65536 ? 65536 : (int)cpus;
 }
 
-/* The process's place in the version 2 hierarchy, "/a/b"; false when it has none. */
-static bool read_cgroup(char *path, size_t capacity)
+/* One line of a file, "" when there is none. */
+static void read_line(const char *directory, const char *name, char line[64])
 {
-    bool is_found = false;
-    char line[PATH_BYTES];
-    FILE *file = fopen("/proc/self/cgroup", "re");
-    if (file == NULL)
-        return false;
-    while (!is_found && fgets(line, sizeof(line), file) != NULL) {
-        if (strncmp(line, "0::/", 4) != 0)
-            continue;
-        line[strcspn(line, "\n")] = '\0';
-        is_found = (size_t)snprintf(path, capacity, "%s", line + 3) < capacity;
-    }
-    fclose(file);
-    return is_found;
-}
-
-static int read_quota(const char *cgroup)
-{
-    char path[PATH_BYTES + sizeof(CGROUP_ROOT) + 16], line[64];
-    int quota = 0;
-    snprintf(path, sizeof(path), "%s%s/cpu.max", CGROUP_ROOT, cgroup);
+    char path[2 * PATH_BYTES + 64];
+    line[0] = '\0';
+    snprintf(path, sizeof(path), "%s/%s", directory, name);
     FILE *file = fopen(path, "re");
     if (file == NULL)
-        return 0;
-    if (fgets(line, sizeof(line), file) != NULL)
-        quota = onnxd_cpu_parse_quota(line);
+        return;
+    if (fgets(line, 64, file) == NULL)
+        line[0] = '\0';
+    line[strcspn(line, "\n")] = '\0';
     fclose(file);
-    return quota;
+}
+
+static int quota_of_version_2(const char *directory)
+{
+    char line[64];
+    read_line(directory, "cpu.max", line);
+    return onnxd_cpu_parse_quota(line);
+}
+
+static int quota_of_version_1(const char *directory)
+{
+    char quota[64], period[64], line[2 * 64 + 1];
+    read_line(directory, "cpu.cfs_quota_us", quota);
+    read_line(directory, "cpu.cfs_period_us", period);
+    snprintf(line, sizeof(line), "%s %s", quota, period);
+    return onnxd_cpu_parse_quota(line);
+}
+
+static int smaller_limit(int a, int b)
+{
+    return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
+/* Of the group and all above it, up to the mount itself: in a container that is often the only one
+ * which can be seen, under whatever name the group goes outside. `group` is cut up. */
+static int tightest_quota(const char *mount, char *group, int (*quota_of)(const char *directory))
+{
+    int tightest = 0;
+    for (;;) {
+        char directory[2 * PATH_BYTES];
+        snprintf(directory, sizeof(directory), "%s%s", mount, group);
+        tightest = smaller_limit(tightest, quota_of(directory));
+        char *slash = strrchr(group, '/');
+        if (slash == NULL)
+            return tightest;
+        *slash = '\0';
+    }
+}
+
+static bool has_controller(const char *controllers, const char *name)
+{
+    const size_t length = strlen(name);
+    for (const char *next = controllers; next != NULL; next = strchr(next, ',')) {
+        next += *next == ',';
+        if (strncmp(next, name, length) == 0 && (next[length] == ',' || next[length] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+/* "hierarchy:controllers:group"; version 2 has hierarchy 0 and no controllers. Version 1 mounts
+ * controllers under their names. `line` is cut up. */
+static int quota_of_line(const char *root, char *line)
+{
+    char mount[2 * PATH_BYTES];
+    char *controllers = strchr(line, ':');
+    char *group = controllers == NULL ? NULL : strchr(controllers + 1, ':');
+    if (group == NULL)
+        return 0;
+    *controllers++ = *group++ = '\0';
+    if (controllers[0] == '\0')
+        return tightest_quota(root, group, quota_of_version_2);
+    if (!has_controller(controllers, "cpu"))
+        return 0;
+    snprintf(mount, sizeof(mount), "%s/%s", root, controllers);
+    if (access(mount, F_OK) != 0)
+        snprintf(mount, sizeof(mount), "%s/cpu", root);
+    return tightest_quota(mount, group, quota_of_version_1);
+}
+
+int onnxd_cpu_quota(const char *groups, const char *root)
+{
+    int tightest = 0;
+    char line[PATH_BYTES];
+    FILE *file = fopen(groups, "re");
+    if (file == NULL)
+        return 0;
+    while (fgets(line, sizeof(line), file) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        tightest = smaller_limit(tightest, quota_of_line(root, line));
+    }
+    fclose(file);
+    return tightest;
 }
 
 int onnxd_cpu_count_allowed(void)
 {
-    char cgroup[PATH_BYTES];
-    int count = count_affinity();
-    if (!read_cgroup(cgroup, sizeof(cgroup)))
-        return count;
-    for (;;) {
-        int quota = read_quota(cgroup);
-        if (quota > 0 && quota < count)
-            count = quota;
-        char *slash = strrchr(cgroup, '/');
-        if (slash == NULL)
-            return count;
-        *slash = '\0';
-    }
+    return smaller_limit(count_affinity(), onnxd_cpu_quota("/proc/self/cgroup", "/sys/fs/cgroup"));
 }
 
 uint64_t onnxd_cpu_memory_bytes(void)

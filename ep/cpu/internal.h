@@ -5,6 +5,7 @@
  *   options.c     its options
  *   memory.c      buffers and copies
  *   stream.c      streams and fences
+ *   progress.h    which kernels have ended
  *   runtime.c     what kernels share and may outlive the instance with: oneDNN, the kernel cache
  *   selection.c   which implementation runs a query, and at what cost
  *   kernel.c      one kernel: its own copy of the node, keys, enqueue
@@ -23,6 +24,7 @@
 #include "ep/cpu/cpu_ep.h"
 #include "ep/cpu/dnnl/primitive.h"
 #include "ep/cpu/packed.h"
+#include "ep/cpu/progress.h"
 #include "ep/cpu/simd/simd.h"
 #include "ep/ep.h"
 #include "ep/fence_table.h"
@@ -60,6 +62,11 @@ uint64_t onnxd_cpu_memory_bytes(void);
 /* One line of a cpu.max file, "<quota or max> <period>", as CPUs rounded up; 0 for no limit or a
  * malformed line. */
 int onnxd_cpu_parse_quota(const char *line);
+/* CPUs that the quotas of the process's control groups and all above them leave it, rounded up; 0
+ * for no limit. `groups`: the file /proc/self/cgroup; `root`: where the file systems of control
+ * groups are mounted, version 2 itself, and version 1 in a folder per set of controllers. Format:
+ * cgroups(7), and cgroup-v2.rst and sched-bwc.rst of the kernel. */
+int onnxd_cpu_quota(const char *groups, const char *root);
 
 /* ---- what kernels share ---------------------------------------------------------------------- */
 
@@ -86,12 +93,12 @@ typedef struct onnxd_cpu_runtime {
     bool uses_vector_kernels, uses_winograd;
     double winograd_error;
     uint64_t references; /* atomic */
-    /* Atomic. The compute stream's progress: kernels run on the thread that enqueues them, which
-     * others learn of here alone. Refused ones count as issued and completed. */
-    uint64_t kernels_issued, kernels_completed, kernels_refused;
-    bool is_open;           /* atomic; false when the instance is shut down */
-    pthread_mutex_t mutex;  /* guards all below */
-    size_t kernel_capacity; /* of unused kernels */
+    /* Kernels run on the thread that enqueues them, which others learn of here alone. */
+    onnxd_cpu_progress progress;
+    uint64_t kernels_enqueued; /* atomic, relaxed */
+    bool is_open;              /* atomic; false when the instance is shut down */
+    pthread_mutex_t mutex;     /* guards all below */
+    size_t kernel_capacity;    /* of unused kernels */
     size_t unused_count;
     /* Every kernel that can be found, by hash. */
     onnxd_cpu_kernel *kernels[ONNXD_CPU_KERNEL_BUCKETS];
@@ -118,12 +125,13 @@ void onnxd_cpu_runtime_add(onnxd_cpu_runtime *runtime, onnxd_cpu_kernel *kernel)
 /* Ends one hold. A kernel without constants stays for later, one with them would keep a model's
  * weights alive and ends at once. */
 void onnxd_cpu_runtime_put(onnxd_cpu_kernel *kernel);
-/* Marks a kernel as running, until onnxd_cpu_runtime_end(), which is owed in any case.
+/* Marks a kernel as running, until onnxd_cpu_progress_end(*out_epoch). While oneDNN's threads are
+ * busy for another caller it waits for the kernel that they run.
  * Errors: NOT_INITIALIZED after close. */
-ONNXD_NODISCARD onnxd_status *onnxd_cpu_runtime_begin(onnxd_cpu_runtime *runtime, const char *name);
-void onnxd_cpu_runtime_end(onnxd_cpu_runtime *runtime);
+ONNXD_NODISCARD onnxd_status *onnxd_cpu_runtime_begin(onnxd_cpu_runtime *runtime, const char *name,
+                                                      uint64_t *out_epoch);
 /* Returns when the kernels that were running are done. */
-void onnxd_cpu_runtime_drain(const onnxd_cpu_runtime *runtime);
+void onnxd_cpu_runtime_drain(onnxd_cpu_runtime *runtime);
 /* Refuses kernels from here on, waits for those that run, ends all that nobody uses and keeps none.
  */
 void onnxd_cpu_runtime_close(onnxd_cpu_runtime *runtime);

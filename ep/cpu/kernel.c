@@ -38,10 +38,10 @@ static onnxd_status *enqueue(onnxd_kernel *base, const onnxd_kernel_args *args)
                            args->input_count, args->output_count);
     ONNXD_TRY(check_views(kernel, "input", args->inputs, kernel->inputs, args->input_count));
     ONNXD_TRY(check_views(kernel, "output", args->outputs, kernel->outputs, args->output_count));
-    onnxd_status *status = onnxd_cpu_runtime_begin(kernel->runtime, kernel->name);
-    if (ONNXD_LIKELY(status == NULL))
-        status = kernel->implementation->enqueue(kernel, args);
-    onnxd_cpu_runtime_end(kernel->runtime);
+    uint64_t epoch;
+    ONNXD_TRY(onnxd_cpu_runtime_begin(kernel->runtime, kernel->name, &epoch));
+    onnxd_status *status = kernel->implementation->enqueue(kernel, args);
+    onnxd_cpu_progress_end(&kernel->runtime->progress, epoch);
     return status;
 }
 

@@ -14,7 +14,9 @@ const onnxd_ep_option_def onnxd_cpu_option_defs[] = {
      .offset = FIELD(threads),
      .minimum = 0,
      .maximum = 1024,
-     .help = "threads that one kernel may use; 0: as many CPUs as affinity and quota allow"},
+     .help =
+         "threads that the kernels of all requests share, and the most requests that run side by "
+         "side; 0: as many CPUs as affinity and quota allow"},
     {.key = "cpu.memory_limit_bytes",
      .kind = ONNXD_EP_OPTION_INT,
      .offset = FIELD(memory_limit_bytes),

@@ -194,29 +194,30 @@ void onnxd_cpu_runtime_put(onnxd_cpu_kernel *kernel)
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-onnxd_status *onnxd_cpu_runtime_begin(onnxd_cpu_runtime *runtime, const char *name)
+onnxd_status *onnxd_cpu_runtime_begin(onnxd_cpu_runtime *runtime, const char *name,
+                                      uint64_t *out_epoch)
 {
+    if (runtime->dnnl != NULL)
+        onnxd_dnnl_yield(runtime->dnnl);
     /* First counted, then checked: close() first closes, then looks at the count, so one of the
      * two sees the other. */
-    __atomic_add_fetch(&runtime->kernels_issued, 1, __ATOMIC_SEQ_CST);
-    if (ONNXD_LIKELY(__atomic_load_n(&runtime->is_open, __ATOMIC_SEQ_CST)))
-        return NULL;
-    __atomic_add_fetch(&runtime->kernels_refused, 1, __ATOMIC_RELAXED);
-    return onnxd_error(ONNXD_NOT_INITIALIZED, "the instance that made kernel '%s' is shut down",
-                       name);
-}
-
-void onnxd_cpu_runtime_end(onnxd_cpu_runtime *runtime)
-{
-    __atomic_add_fetch(&runtime->kernels_completed, 1, __ATOMIC_RELEASE);
+    const uint64_t epoch = onnxd_cpu_progress_begin(&runtime->progress);
+    if (ONNXD_UNLIKELY(!__atomic_load_n(&runtime->is_open, __ATOMIC_SEQ_CST))) {
+        onnxd_cpu_progress_end(&runtime->progress, epoch);
+        return onnxd_error(ONNXD_NOT_INITIALIZED, "the instance that made kernel '%s' is shut down",
+                           name);
+    }
+    __atomic_add_fetch(&runtime->kernels_enqueued, 1, __ATOMIC_RELAXED);
+    *out_epoch = epoch;
+    return NULL;
 }
 
 /* Polls, since kernels shall not pay for a wake-up that only sync and shutdown need. */
-void onnxd_cpu_runtime_drain(const onnxd_cpu_runtime *runtime)
+void onnxd_cpu_runtime_drain(onnxd_cpu_runtime *runtime)
 {
     const struct timespec pause = {.tv_nsec = 50000};
-    uint64_t target = __atomic_load_n(&runtime->kernels_issued, __ATOMIC_SEQ_CST);
-    while (__atomic_load_n(&runtime->kernels_completed, __ATOMIC_ACQUIRE) < target)
+    const uint64_t point = onnxd_cpu_progress_point(&runtime->progress);
+    while (onnxd_cpu_progress_passed(&runtime->progress) < point)
         nanosleep(&pause, NULL);
 }
 

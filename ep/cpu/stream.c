@@ -1,5 +1,5 @@
 /*
- * Streams and fences. The compute stream is the thread that enqueues: kernels are done when enqueue
+ * Streams and fences. The compute stream is the threads that enqueue: kernels are done when enqueue
  * returns, so what is recorded behind them is signalled at once, and a wait holds the caller up.
  */
 #include "ep/cpu/internal.h"
@@ -37,16 +37,14 @@ void onnxd_cpu_streams_deinit(onnxd_cpu_ep *cpu)
 /* What else is issued on the compute stream, waits and signals, touches no buffer. */
 uint64_t onnxd_cpu_stream_issued(const onnxd_cpu_ep *cpu, onnxd_stream stream)
 {
-    return stream == ONNXD_STREAM_COMPUTE
-               ? __atomic_load_n(&cpu->runtime->kernels_issued, __ATOMIC_SEQ_CST)
-               : onnxd_worker_stream_issued(cpu->streams[stream]);
+    return stream == ONNXD_STREAM_COMPUTE ? onnxd_cpu_progress_point(&cpu->runtime->progress)
+                                          : onnxd_worker_stream_issued(cpu->streams[stream]);
 }
 
 uint64_t onnxd_cpu_stream_completed(const onnxd_cpu_ep *cpu, onnxd_stream stream)
 {
-    return stream == ONNXD_STREAM_COMPUTE
-               ? __atomic_load_n(&cpu->runtime->kernels_completed, __ATOMIC_ACQUIRE)
-               : onnxd_worker_stream_completed(cpu->streams[stream]);
+    return stream == ONNXD_STREAM_COMPUTE ? onnxd_cpu_progress_passed(&cpu->runtime->progress)
+                                          : onnxd_worker_stream_completed(cpu->streams[stream]);
 }
 
 onnxd_status *onnxd_cpu_fence_wait(onnxd_ep *ep, onnxd_fence fence, int64_t timeout_ns)

@@ -1,5 +1,7 @@
 """The nine light models: as stored, and with random weights against ONNX Runtime."""
 
+import json
+
 import numpy as np
 import onnx
 import pytest
@@ -82,6 +84,28 @@ def test_random_weights(start_server, light_models, tmp_path, name):
         assert server.stop() is None
     np.testing.assert_allclose(actual, expected, rtol=RELATIVE_TOLERANCE, atol=absolute)
     assert np.argmax(actual) == np.argmax(expected)
+
+
+@pytest.mark.parametrize("name", models.LIGHT_NAMES)
+def test_no_bit_depends_on_the_threads(light_models, tmp_path, name):
+    model = models.random_light_model(light_models, name)
+    path = tmp_path / f"{name}.onnx"
+    onnx.save(model, path)
+    input_name, array = models.light_input(model)
+    array = np.random.default_rng(3).standard_normal(array.shape).astype(np.float32)
+    save_data_set(tmp_path / "data", input_name, array, [])
+    outputs = []
+    for threads in (1, 2, 3):
+        provider = {**support.CPU_PROVIDER, "options": {"cpu.threads": threads}}
+        config = tmp_path / f"{threads}.json"
+        config.write_text(json.dumps({"providers": [provider]}))
+        saved = tmp_path / f"saved_{threads}"
+        saved.mkdir()
+        support.run_onnxd("run", path, "--data", tmp_path / "data", "--config", config,
+                          "--save-outputs", saved)
+        (output,) = saved.rglob("output_0.pb")
+        outputs.append(output.read_bytes())
+    assert outputs[0] == outputs[1] == outputs[2]
 
 
 def test_a_wrong_output_is_noticed(light_models, tmp_path):

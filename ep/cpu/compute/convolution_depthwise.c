@@ -157,7 +157,8 @@ void onnxd_convolution_depthwise_run(const onnxd_convolution_call *call)
 {
     const onnxd_convolution *c = call->c;
     const size_t width = (size_t)c->shape.window.out[2], rows = c->pixels / width;
-    const size_t wanted = c->threads == 1 ? 1 : c->threads * PIECES_PER_THREAD;
+    const uint32_t threads = onnxd_team_width(call->team);
+    const size_t wanted = threads == 1 ? 1 : threads * PIECES_PER_THREAD;
     depthwise_run run = {.call = call};
     size_t parts = (wanted + rows - 1) / rows;
     run.part_pixels = (width + parts - 1) / parts;

@@ -208,7 +208,8 @@ static void divide(product_run *run)
 {
     const onnxd_convolution *c = run->call->c;
     const size_t width = c->simd->tile_columns, panels = (c->group_maps + width - 1) / width;
-    const size_t wanted = c->threads == 1 ? 1 : c->threads * PIECES_PER_THREAD;
+    const uint32_t threads = onnxd_team_width(run->call->team);
+    const size_t wanted = threads == 1 ? 1 : threads * PIECES_PER_THREAD;
     run->block_pixels = onnxd_product_block_rows(c->simd, c->pixels);
     run->blocks = (c->pixels + run->block_pixels - 1) / run->block_pixels;
     size_t parts = wanted / (run->blocks * c->shape.groups);

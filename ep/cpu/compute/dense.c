@@ -76,7 +76,7 @@ void onnxd_dense_run(const onnxd_dense *dense, onnxd_team *team, const float *a,
     size_t blocks;
     if (dense->rows == 0 || dense->columns == 0)
         return;
-    divide(dense, onnxd_team_threads(team), &run, &blocks);
+    divide(dense, onnxd_team_width(team), &run, &blocks);
     onnxd_team_run(team, blocks * run.parts, run_piece, &run);
 }
 

@@ -335,7 +335,8 @@ static void divide(convolution_run *run)
 {
     const onnxd_integer_convolution *c = run->call->c;
     const size_t width = c->simd->tile_columns, panels = c->padded_maps / width;
-    const size_t wanted = c->threads == 1 ? 1 : c->threads * PIECES_PER_THREAD;
+    const uint32_t threads = onnxd_team_width(run->call->team);
+    const size_t wanted = threads == 1 ? 1 : threads * PIECES_PER_THREAD;
     run->blocks = (c->pixels + ONNXD_BLOCK_ROWS - 1) / ONNXD_BLOCK_ROWS;
     size_t parts = wanted / (run->blocks * c->shape.groups);
     parts = parts < 1 ? 1 : parts > panels ? panels : parts;

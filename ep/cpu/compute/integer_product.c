@@ -377,7 +377,7 @@ void onnxd_integer_dense_run(const onnxd_integer_dense *dense, onnxd_team *team)
     dense_run run = {.dense = dense};
     const size_t width = dense->simd->tile_columns;
     const size_t panels = dense->columns / width + (dense->columns % width != 0);
-    const uint32_t threads = onnxd_team_threads(team);
+    const uint32_t threads = onnxd_team_width(team);
     if (dense->rows == 0 || dense->columns == 0)
         return;
     const size_t blocks = (dense->rows - 1) / ONNXD_BLOCK_ROWS + 1;

@@ -322,7 +322,7 @@ void onnxd_recurrence_run(const onnxd_recurrence *r, onnxd_team *team,
     for (size_t i = 0; i < PART_COUNT; at += sizes[i], i++)
         run.parts[i] = at;
     run.gates = onnxd_recurrence_gates(r->kind) * r->hidden;
-    run.pieces = divide(r, run.gates, onnxd_team_threads(team));
+    run.pieces = divide(r, run.gates, onnxd_team_width(team));
     multiply_inputs(&run);
     if (work_of(r, run.gates) * (double)r->batch >= PIECE_WORK)
         onnxd_team_run(team, run.pieces * r->directions, run_piece, &run);

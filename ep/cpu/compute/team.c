@@ -3,7 +3,6 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -16,36 +15,47 @@
 
 /* About 20 us: longer than what a model does between two loops takes. */
 #define SPINS 4000u
+#define CACHE_LINE 64
 
 /*
- * The gate of the loop in hand, one word that workers sleep on: how many are inside, whether it is
- * open, whether the team has ended, and the number of the loop. Who finds the gate closed has come
- * too late and is not waited for.
+ * What a helper is at, one word that it sleeps on. CALLED comes with the number of the loop and of
+ * the worker that it is to be in it, so that a call is one exchange, and so is taking it back.
  */
-#define INSIDE 0x7ffu
-#define OPEN 0x800u
-#define ENDED 0x1000u
-#define NEXT_LOOP 0x2000u
-#define LOOP_NUMBER (~(NEXT_LOOP - 1))
+#define IDLE 0u
+#define BUSY 1u
+#define ENDED 2u
+#define CALLED 3u
+#define STATE_BITS 2
+#define LOOP_BITS 15
 
-struct onnxd_team {
-    uint32_t threads; /* the caller's and those that were started */
-    uint32_t started;
-    pthread_t *workers;    /* [started] */
-    pthread_mutex_t mutex; /* held by the one caller that has the team */
-    /* The loop: written while the gate is closed and nobody is inside. */
+/* A loop in hand. The team owns it, so that a helper that leaves late touches nothing that has
+ * gone. */
+typedef struct loop {
+    _Alignas(CACHE_LINE) atomic_bool is_used;
     onnxd_team_task task;
     void *context;
     size_t count;
-    atomic_size_t next;
-    atomic_uint gate;
-    atomic_uint sleepers;
-};
+    _Alignas(CACHE_LINE) atomic_size_t next;
+    atomic_uint inside;     /* helpers that were called and have not left */
+    atomic_bool is_awaited; /* the caller sleeps on `inside` */
+    uint32_t *called;       /* [threads]; of the caller: the helper that is worker i */
+} loop;
 
-typedef struct worker_start {
+typedef struct helper {
+    _Alignas(CACHE_LINE) atomic_uint state;
+    atomic_bool is_asleep;
     onnxd_team *team;
-    uint32_t index;
-} worker_start;
+    pthread_t thread;
+} helper;
+
+struct onnxd_team {
+    uint32_t threads;    /* the caller's and the helpers' */
+    uint32_t started;    /* helpers */
+    helper *helpers;     /* [threads - 1] */
+    loop *loops;         /* [threads]: no more callers than that have helpers at a time */
+    uint32_t *called;    /* of all loops */
+    atomic_uint callers; /* that have joined */
+};
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
@@ -63,58 +73,140 @@ static void futex_wait(atomic_uint *word, unsigned value)
     syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
 }
 
-static void futex_wake_all(atomic_uint *word)
+static void futex_wake(atomic_uint *word)
 {
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-/* Something to do at this gate for somebody who was in the loop numbered `seen`. */
-static bool calls(unsigned gate, unsigned seen)
+/* Whether a loop has a worker of this number while so many callers share the threads. */
+static bool has_worker(const onnxd_team *team, uint32_t worker)
 {
-    return (gate & ENDED) != 0 || ((gate & OPEN) != 0 && (gate & LOOP_NUMBER) != seen);
+    return worker < onnxd_team_width(team);
 }
 
-static unsigned await_call(onnxd_team *team, unsigned seen)
+/* CALLED or ENDED; a call may be taken back at once. */
+static unsigned await_call(helper *h)
 {
-    unsigned gate;
-    for (unsigned spin = 0; spin < SPINS; spin++) {
-        gate = atomic_load_explicit(&team->gate, memory_order_acquire);
-        if (calls(gate, seen))
-            return gate;
+    unsigned state;
+    /* While nobody has helpers, one that looks out for a call is in another's way. */
+    for (unsigned spin = 0; spin < SPINS && has_worker(h->team, 1); spin++) {
+        state = atomic_load_explicit(&h->state, memory_order_relaxed);
+        if (state != IDLE)
+            return state;
         relax();
     }
-    atomic_fetch_add(&team->sleepers, 1);
-    while (!calls(gate = atomic_load(&team->gate), seen))
-        futex_wait(&team->gate, gate);
-    atomic_fetch_sub(&team->sleepers, 1);
-    return gate;
+    /* Sequentially consistent with call(): either it sees the sleeper, or is seen itself. */
+    atomic_store(&h->is_asleep, true);
+    while ((state = atomic_load(&h->state)) == IDLE)
+        futex_wait(&h->state, IDLE);
+    atomic_store_explicit(&h->is_asleep, false, memory_order_relaxed);
+    return state;
+}
+
+/* The caller has done its part; returns when every helper has left. */
+static void await_helpers(loop *l)
+{
+    for (unsigned spin = 0; spin < SPINS; spin++) {
+        if (atomic_load_explicit(&l->inside, memory_order_acquire) == 0)
+            return;
+        relax();
+    }
+    unsigned inside;
+    atomic_store(&l->is_awaited, true);
+    while ((inside = atomic_load(&l->inside)) != 0)
+        futex_wait(&l->inside, inside);
+    atomic_store_explicit(&l->is_awaited, false, memory_order_relaxed);
 }
 
 /* ---- a loop ---------------------------------------------------------------------------------- */
 
-static void take_part(onnxd_team *team, uint32_t worker)
+static bool take_piece(loop *l, size_t *out_index)
+{
+    *out_index = atomic_fetch_add_explicit(&l->next, 1, memory_order_relaxed);
+    return *out_index < l->count;
+}
+
+static void help(const onnxd_team *team, loop *l, uint32_t worker)
 {
     size_t index;
-    while ((index = atomic_fetch_add_explicit(&team->next, 1, memory_order_relaxed)) < team->count)
-        team->task(team->context, index, worker);
+    while (has_worker(team, worker) && take_piece(l, &index))
+        l->task(l->context, index, worker);
+}
+
+/* The helper is free for the next loop before this one's caller goes on to it. */
+static void leave_loop(helper *h, loop *l)
+{
+    atomic_store_explicit(&h->state, IDLE, memory_order_release);
+    if (atomic_fetch_sub(&l->inside, 1) == 1 && atomic_load(&l->is_awaited))
+        futex_wake(&l->inside);
 }
 
 static void *work(void *argument)
 {
-    const worker_start start = *(worker_start *)argument;
-    onnxd_team *team = start.team;
-    unsigned seen = 0;
-    onnxd_free(argument);
+    helper *h = argument;
     for (;;) {
-        unsigned gate = await_call(team, seen);
-        if ((gate & ENDED) != 0)
+        const unsigned state = await_call(h);
+        unsigned expected = state;
+        if (state == ENDED)
             return NULL;
-        if (!atomic_compare_exchange_weak(&team->gate, &gate, gate + 1))
+        if (!atomic_compare_exchange_strong(&h->state, &expected, BUSY))
             continue;
-        seen = gate & LOOP_NUMBER;
-        take_part(team, start.index);
-        atomic_fetch_sub_explicit(&team->gate, 1, memory_order_release);
+        loop *l = &h->team->loops[state >> STATE_BITS & ((1u << LOOP_BITS) - 1)];
+        help(h->team, l, state >> (STATE_BITS + LOOP_BITS));
+        leave_loop(h, l);
     }
+}
+
+static unsigned call_of(const onnxd_team *team, const loop *l, uint32_t worker)
+{
+    const unsigned number = (unsigned)(l - team->loops);
+    return CALLED | number << STATE_BITS | worker << (STATE_BITS + LOOP_BITS);
+}
+
+static bool change(helper *h, unsigned from, unsigned to)
+{
+    return atomic_load_explicit(&h->state, memory_order_relaxed) == from &&
+           atomic_compare_exchange_strong(&h->state, &from, to);
+}
+
+/* Notes in called[] which helper is which worker. Returns the number of workers, the caller
+ * included. */
+static uint32_t call_helpers(onnxd_team *team, loop *l)
+{
+    uint32_t worker = 1;
+    for (uint32_t i = 0; i < team->started && worker < l->count && has_worker(team, worker); i++) {
+        helper *h = &team->helpers[i];
+        /* It may leave before this line is over, so it is counted first. */
+        atomic_fetch_add_explicit(&l->inside, 1, memory_order_relaxed);
+        if (!change(h, IDLE, call_of(team, l, worker))) {
+            atomic_fetch_sub_explicit(&l->inside, 1, memory_order_relaxed);
+            continue;
+        }
+        if (atomic_load(&h->is_asleep))
+            futex_wake(&h->state);
+        l->called[worker++] = i;
+    }
+    return worker;
+}
+
+/* Those that have not begun need not. */
+static void call_off(onnxd_team *team, loop *l, uint32_t workers)
+{
+    for (uint32_t worker = 1; worker < workers; worker++)
+        if (change(&team->helpers[l->called[worker]], call_of(team, l, worker), IDLE))
+            atomic_fetch_sub_explicit(&l->inside, 1, memory_order_relaxed);
+}
+
+/* NULL when as many callers as there are threads have one. */
+static loop *acquire_loop(onnxd_team *team)
+{
+    for (uint32_t i = 0; i < team->threads; i++) {
+        atomic_bool *is_used = &team->loops[i].is_used;
+        if (!atomic_load_explicit(is_used, memory_order_relaxed) &&
+            !atomic_exchange_explicit(is_used, true, memory_order_acquire))
+            return &team->loops[i];
+    }
+    return NULL;
 }
 
 static void run_alone(size_t count, onnxd_team_task task, void *context)
@@ -123,67 +215,82 @@ static void run_alone(size_t count, onnxd_team_task task, void *context)
         task(context, i, 0);
 }
 
-/* Nobody comes in any more; returns when those inside have left. */
-static void close_gate(onnxd_team *team)
-{
-    unsigned gate = atomic_fetch_and(&team->gate, ~OPEN);
-    for (unsigned spin = 0; (gate & INSIDE) != 0; spin++) {
-        if (spin < SPINS)
-            relax();
-        else
-            sched_yield();
-        gate = atomic_load_explicit(&team->gate, memory_order_acquire);
-    }
-}
-
 void onnxd_team_run(onnxd_team *team, size_t count, onnxd_team_task task, void *context)
 {
-    if (count <= 1 || team->threads == 1 || pthread_mutex_trylock(&team->mutex) != 0) {
+    loop *l = count > 1 && has_worker(team, 1) ? acquire_loop(team) : NULL;
+    if (l == NULL) {
         run_alone(count, task, context);
         return;
     }
-    team->task = task;
-    team->context = context;
-    team->count = count;
-    atomic_store_explicit(&team->next, 0, memory_order_relaxed);
-    const unsigned loop = atomic_load_explicit(&team->gate, memory_order_relaxed) + NEXT_LOOP;
-    atomic_store(&team->gate, (loop & LOOP_NUMBER) | OPEN);
-    if (atomic_load(&team->sleepers) > 0)
-        futex_wake_all(&team->gate);
-    take_part(team, 0);
-    close_gate(team);
-    pthread_mutex_unlock(&team->mutex);
+    l->task = task;
+    l->context = context;
+    l->count = count;
+    atomic_store_explicit(&l->next, 0, memory_order_relaxed);
+    const uint32_t workers = call_helpers(team, l);
+    size_t index;
+    while (take_piece(l, &index))
+        task(context, index, 0);
+    call_off(team, l, workers);
+    await_helpers(l);
+    atomic_store_explicit(&l->is_used, false, memory_order_release);
+}
+
+void onnxd_team_join(onnxd_team *team)
+{
+    atomic_fetch_add_explicit(&team->callers, 1, memory_order_relaxed);
+}
+
+void onnxd_team_leave(onnxd_team *team)
+{
+    atomic_fetch_sub_explicit(&team->callers, 1, memory_order_relaxed);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-/* Signals are for the thread that asks for them, never for a worker. */
-static int start_thread(pthread_t *thread, worker_start *start)
+/* Signals are for the thread that asks for them, never for a helper. */
+static int start_thread(helper *h)
 {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int code = pthread_create(thread, NULL, work, start);
+    const int code = pthread_create(&h->thread, NULL, work, h);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (code == 0)
-        pthread_setname_np(*thread, "onnxd-team");
+        pthread_setname_np(h->thread, "onnxd-team");
     return code;
 }
 
-static onnxd_status *start_worker(onnxd_team *team)
+static onnxd_status *start_helper(onnxd_team *team)
 {
-    worker_start *start = onnxd_alloc(sizeof(*start));
-    if (start == NULL)
-        return onnxd_error_out_of_memory("a thread", sizeof(*start), UINT64_MAX);
-    *start = (worker_start){team, team->started + 1};
-    const int code = start_thread(&team->workers[team->started], start);
-    if (code != 0) {
-        onnxd_free(start);
+    helper *h = &team->helpers[team->started];
+    h->team = team;
+    const int code = start_thread(h);
+    if (code != 0)
         return onnxd_error(ONNXD_RESOURCE_EXHAUSTED, "thread %u of %u of the CPU provider: %s",
                            team->started + 1, team->threads, strerror(code));
-    }
     team->started++;
     return NULL;
+}
+
+static void *alloc_lines(size_t count, size_t bytes)
+{
+    /* Some thousand times some hundred bytes at most. */
+    void *lines = onnxd_alloc_aligned(count * bytes, CACHE_LINE);
+    if (lines != NULL)
+        memset(lines, 0, count * bytes);
+    return lines;
+}
+
+static bool alloc_parts(onnxd_team *team)
+{
+    team->helpers = alloc_lines(team->threads, sizeof(team->helpers[0]));
+    team->loops = alloc_lines(team->threads, sizeof(team->loops[0]));
+    team->called = onnxd_alloc_zero((size_t)team->threads * team->threads, sizeof(team->called[0]));
+    if (team->helpers == NULL || team->loops == NULL || team->called == NULL)
+        return false;
+    for (uint32_t i = 0; i < team->threads; i++)
+        team->loops[i].called = team->called + (size_t)i * team->threads;
+    return true;
 }
 
 onnxd_status *onnxd_team_create(uint32_t threads, onnxd_team **out_team)
@@ -191,15 +298,13 @@ onnxd_status *onnxd_team_create(uint32_t threads, onnxd_team **out_team)
     onnxd_team *team = onnxd_alloc_zero(1, sizeof(*team));
     if (team == NULL)
         return onnxd_error_out_of_memory("a team of threads", sizeof(*team), UINT64_MAX);
-    pthread_mutex_init(&team->mutex, NULL);
     team->threads = threads;
-    team->workers = onnxd_alloc_zero(threads, sizeof(team->workers[0]));
     onnxd_status *status = NULL;
-    if (team->workers == NULL)
-        status =
-            onnxd_error_out_of_memory("a team of threads", threads * sizeof(pthread_t), UINT64_MAX);
+    if (!alloc_parts(team))
+        status = onnxd_error_out_of_memory("a team of threads",
+                                           threads * (sizeof(helper) + sizeof(loop)), UINT64_MAX);
     while (status == NULL && team->started + 1 < threads)
-        status = start_worker(team);
+        status = start_helper(team);
     if (status != NULL) {
         onnxd_team_destroy(team);
         return status;
@@ -212,16 +317,26 @@ void onnxd_team_destroy(onnxd_team *team)
 {
     if (team == NULL)
         return;
-    atomic_fetch_or(&team->gate, ENDED);
-    futex_wake_all(&team->gate);
+    for (uint32_t i = 0; i < team->started; i++) {
+        atomic_store(&team->helpers[i].state, ENDED);
+        futex_wake(&team->helpers[i].state);
+    }
     for (uint32_t i = 0; i < team->started; i++)
-        pthread_join(team->workers[i], NULL);
-    pthread_mutex_destroy(&team->mutex);
-    onnxd_free(team->workers);
+        pthread_join(team->helpers[i].thread, NULL);
+    onnxd_free(team->called);
+    onnxd_free(team->loops);
+    onnxd_free(team->helpers);
     onnxd_free(team);
 }
 
 uint32_t onnxd_team_threads(const onnxd_team *team)
 {
     return team->threads;
+}
+
+uint32_t onnxd_team_width(const onnxd_team *team)
+{
+    const uint32_t callers = atomic_load_explicit(&team->callers, memory_order_relaxed);
+    const uint32_t share = callers < 2 ? team->threads : team->threads / callers;
+    return share < 1 ? 1 : share;
 }

@@ -1,5 +1,6 @@
 #include <omp.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "base/alloc.h"
 #include "ep/cpu/dnnl/op.h"
@@ -19,9 +20,12 @@ struct onnxd_dnnl_packed {
 
 struct onnxd_dnnl {
     dnnl_engine_t engine;
-    dnnl_stream_t stream; /* the device thread's */
+    dnnl_stream_t stream; /* of the caller that has `running` */
     dnnl_primitive_attr_t attr;
     int threads;
+    pthread_mutex_t running; /* held while an op runs */
+    atomic_bool is_running;
+    bool has_running;
     pthread_mutex_t mutex; /* guards the packed list */
     bool has_mutex;
     onnxd_dnnl_packed *packed;
@@ -47,14 +51,31 @@ dnnl_engine_t onnxd_dnnl_engine(const onnxd_dnnl *dnnl)
     return dnnl->engine;
 }
 
-dnnl_stream_t onnxd_dnnl_stream(const onnxd_dnnl *dnnl)
-{
-    return dnnl->stream;
-}
-
 const_dnnl_primitive_attr_t onnxd_dnnl_attr(const onnxd_dnnl *dnnl)
 {
     return dnnl->attr;
+}
+
+dnnl_stream_t onnxd_dnnl_acquire(onnxd_dnnl *dnnl)
+{
+    pthread_mutex_lock(&dnnl->running);
+    atomic_store_explicit(&dnnl->is_running, true, memory_order_relaxed);
+    onnxd_dnnl_enter(dnnl);
+    return dnnl->stream;
+}
+
+void onnxd_dnnl_release(onnxd_dnnl *dnnl)
+{
+    atomic_store_explicit(&dnnl->is_running, false, memory_order_relaxed);
+    pthread_mutex_unlock(&dnnl->running);
+}
+
+void onnxd_dnnl_yield(onnxd_dnnl *dnnl)
+{
+    if (ONNXD_LIKELY(!atomic_load_explicit(&dnnl->is_running, memory_order_relaxed)))
+        return;
+    pthread_mutex_lock(&dnnl->running);
+    pthread_mutex_unlock(&dnnl->running);
 }
 
 void onnxd_dnnl_enter(const onnxd_dnnl *dnnl)
@@ -79,6 +100,11 @@ onnxd_status *onnxd_dnnl_create(int threads, onnxd_dnnl **out_dnnl)
         goto fail;
     }
     dnnl->has_mutex = true;
+    if (pthread_mutex_init(&dnnl->running, NULL) != 0) {
+        status = onnxd_error(ONNXD_INTERNAL, "cannot make a mutex");
+        goto fail;
+    }
+    dnnl->has_running = true;
     status = onnxd_dnnl_error(dnnl_engine_create(&dnnl->engine, dnnl_cpu, 0), "its engine");
     if (status != NULL)
         goto fail;
@@ -115,6 +141,8 @@ void onnxd_dnnl_destroy(onnxd_dnnl *dnnl)
         dnnl_stream_destroy(dnnl->stream);
     if (dnnl->engine != NULL)
         dnnl_engine_destroy(dnnl->engine);
+    if (dnnl->has_running)
+        pthread_mutex_destroy(&dnnl->running);
     if (dnnl->has_mutex)
         pthread_mutex_destroy(&dnnl->mutex);
     onnxd_free(dnnl);

@@ -281,13 +281,12 @@ fail:
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-onnxd_status *onnxd_dnnl_op_run(onnxd_dnnl_op *op, const void *const *inputs, void *const *outputs,
-                                void *workspace)
+static dnnl_status_t set_addresses(const onnxd_dnnl_op *op, const void *const *inputs,
+                                   void *const *outputs, void *workspace)
 {
     dnnl_status_t code = dnnl_success;
-    onnxd_dnnl_enter(op->dnnl);
     for (size_t i = 0; i < op->memory_count && code == dnnl_success; i++) {
-        op_memory *memory = &op->memories[i];
+        const op_memory *memory = &op->memories[i];
         void *data = NULL;
         if (memory->place == ONNXD_DNNL_FIXED)
             continue;
@@ -299,9 +298,18 @@ onnxd_status *onnxd_dnnl_op_run(onnxd_dnnl_op *op, const void *const *inputs, vo
             data = (char *)workspace + memory->index;
         code = dnnl_memory_set_data_handle(memory->memory, data);
     }
+    return code;
+}
+
+onnxd_status *onnxd_dnnl_op_run(onnxd_dnnl_op *op, const void *const *inputs, void *const *outputs,
+                                void *workspace)
+{
+    const dnnl_stream_t stream = onnxd_dnnl_acquire(op->dnnl);
+    dnnl_status_t code = set_addresses(op, inputs, outputs, workspace);
     for (size_t i = 0; i < op->step_count && code == dnnl_success; i++)
-        code = dnnl_primitive_execute(op->steps[i].primitive, onnxd_dnnl_stream(op->dnnl),
-                                      op->steps[i].arg_count, op->steps[i].args);
+        code = dnnl_primitive_execute(op->steps[i].primitive, stream, op->steps[i].arg_count,
+                                      op->steps[i].args);
+    onnxd_dnnl_release(op->dnnl);
     if (code != dnnl_success)
         return onnxd_error(ONNXD_KERNEL_FAILED, "oneDNN failed to run %s with code %d",
                            op->implementation, (int)code);

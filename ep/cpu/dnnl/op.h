@@ -14,7 +14,9 @@ typedef struct onnxd_dnnl_packed onnxd_dnnl_packed;
 /* Errors of oneDNN as ours: UNIMPLEMENTED, OUT_OF_MEMORY or INTERNAL; NULL for success. */
 ONNXD_NODISCARD onnxd_status *onnxd_dnnl_error(dnnl_status_t code, const char *what);
 dnnl_engine_t onnxd_dnnl_engine(const onnxd_dnnl *dnnl);
-dnnl_stream_t onnxd_dnnl_stream(const onnxd_dnnl *dnnl);
+/* Waits until no other caller runs an op. The stream is the caller's until release. */
+dnnl_stream_t onnxd_dnnl_acquire(onnxd_dnnl *dnnl);
+void onnxd_dnnl_release(onnxd_dnnl *dnnl);
 
 /* Row-major FLOAT. */
 ONNXD_NODISCARD onnxd_status *onnxd_md_plain(onnxd_md *md, int rank, const int64_t *dims);

@@ -11,10 +11,11 @@
  * and shared by all ops that need the same.
  *
  * An op has the memory objects it needs from the start and only exchanges addresses when it runs,
- * so running allocates nothing of ours; it follows that one op runs on one thread at a time.
+ * so running allocates nothing of ours.
  *
- * Threads: makers from any thread; run on the device's thread. Both set the calling thread's OpenMP
- * team to the context's size, since oneDNN splits work by it when an op is made.
+ * Threads: any. Makers and run set the calling thread's OpenMP team to the context's size, since
+ * oneDNN splits work by it when an op is made. Every op thus takes all threads, so ops run one at a
+ * time: a caller waits for the one that another runs.
  * Errors: UNIMPLEMENTED when oneDNN has no optimised code for these shapes; OUT_OF_MEMORY;
  * KERNEL_FAILED.
  */
@@ -33,6 +34,9 @@ ONNXD_NODISCARD onnxd_status *onnxd_dnnl_create(int threads, onnxd_dnnl **out_dn
 void onnxd_dnnl_destroy(onnxd_dnnl *dnnl);
 /* Gives the calling thread's OpenMP regions a team of the context's size. */
 void onnxd_dnnl_enter(const onnxd_dnnl *dnnl);
+/* Returns when the op is over that another caller runs at this moment, if any: for work that would
+ * take the CPU from its threads. */
+void onnxd_dnnl_yield(onnxd_dnnl *dnnl);
 /* Packed weights that live, and their bytes. */
 void onnxd_dnnl_query_packed(onnxd_dnnl *dnnl, size_t *out_count, size_t *out_bytes);
 

@@ -198,7 +198,7 @@ static void *call(void *context)
     return NULL;
 }
 
-/* Of callers at the same time one has the team, and the others work alone. */
+/* Whoever finds no helper free works alone. */
 Test(team, several_callers)
 {
     enum { CALLERS = 4 };
@@ -212,6 +212,109 @@ Test(team, several_callers)
     for (size_t i = 0; i < CALLERS; i++) {
         pthread_join(threads[i], NULL);
         cr_expect_eq(callers[i].own.rounds, 300);
+    }
+    onnxd_team_destroy(team);
+}
+
+/* ---- callers that share the threads ---------------------------------------------------------- */
+
+/* Of two that have joined each has half of the threads. */
+Test(team, two_callers_have_half_each)
+{
+    onnxd_team *team = make(4);
+    onnxd_team_join(team);
+    onnxd_team_join(team);
+    loop l = {.threads = 2};
+    for (int round = 0; round < 200; round++)
+        expect_once(&l, team, 20);
+    meeting m = {.wanted = 2};
+    onnxd_team_run(team, 2, attend, &m);
+    cr_expect_not(atomic_load(&m.is_missed));
+    onnxd_team_leave(team);
+    meeting all = {.wanted = 4};
+    onnxd_team_run(team, 4, attend, &all);
+    cr_expect_not(atomic_load(&all.is_missed));
+    onnxd_team_leave(team);
+    onnxd_team_destroy(team);
+}
+
+/* More callers than threads: each works alone. */
+Test(team, many_callers_work_alone)
+{
+    onnxd_team *team = make(3);
+    for (int i = 0; i < 4; i++)
+        onnxd_team_join(team);
+    loop l = {.threads = 1};
+    for (int round = 0; round < 50; round++)
+        expect_once(&l, team, 20);
+    for (int i = 0; i < 4; i++)
+        onnxd_team_leave(team);
+    onnxd_team_destroy(team);
+}
+
+typedef struct joining {
+    onnxd_team *team;
+    meeting start;
+    atomic_bool has_joined;
+    atomic_uint by_helper; /* pieces that it began after the second caller had joined */
+} joining;
+
+static void join_meanwhile(void *context, size_t index, uint32_t worker)
+{
+    joining *j = context;
+    if (index >= 2) {
+        atomic_fetch_add(&j->by_helper, worker != 0);
+        return;
+    }
+    attend(&j->start, index, worker);
+    if (worker == 0) {
+        onnxd_team_join(j->team);
+        atomic_store(&j->has_joined, true);
+    }
+    while (!atomic_load(&j->has_joined) && !atomic_load(&j->start.is_missed))
+        sched_yield();
+}
+
+/* A helper that has become one too many finishes its piece and takes no other. */
+Test(team, a_helper_leaves_when_a_caller_joins)
+{
+    joining j = {.team = make(2), .start = {.wanted = 2}};
+    onnxd_team_join(j.team);
+    onnxd_team_run(j.team, 50, join_meanwhile, &j);
+    cr_expect_not(atomic_load(&j.start.is_missed));
+    cr_expect_eq(atomic_load(&j.by_helper), 0);
+    onnxd_team_leave(j.team);
+    onnxd_team_leave(j.team);
+    onnxd_team_destroy(j.team);
+}
+
+/* Two at a time on a team of four, each with a helper of its own. */
+static void *meet_often(void *context)
+{
+    onnxd_team *team = context;
+    bool is_missed = false;
+    onnxd_team_join(team);
+    for (int round = 0; round < 50; round++) {
+        meeting m = {.wanted = 2};
+        onnxd_team_run(team, 2, attend, &m);
+        is_missed |= atomic_load(&m.is_missed);
+    }
+    onnxd_team_leave(team);
+    return is_missed ? context : NULL;
+}
+
+Test(team, two_callers_each_have_a_helper)
+{
+    onnxd_team *team = make(4);
+    pthread_t threads[2];
+    onnxd_team_join(team);
+    onnxd_team_leave(team);
+    for (size_t i = 0; i < 2; i++)
+        cr_assert_eq(pthread_create(&threads[i], NULL, meet_often, team), 0);
+    for (size_t i = 0; i < 2; i++) {
+        void *missed;
+        pthread_join(threads[i], &missed);
+        cr_expect_null(missed);
     }
     onnxd_team_destroy(team);
 }
@@ -255,7 +358,7 @@ Test(team, memory_fails)
         cr_assert_eq(onnxd_alloc_query().live_count, live, "allocation %lu of them", n);
         cr_assert_lt(n, 100);
     }
-    cr_expect_geq(n, 6, "the team, its list, and what three threads start with");
+    cr_expect_geq(n, 5, "the team, its helpers, its loops, and who is called to them");
 }
 
 Test(team, threads_are_refused)
