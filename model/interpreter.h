@@ -9,7 +9,7 @@
  * node whose input types are those of its last run uses the same kernel again, and what it knew of
  * its outputs where no other value decides their types.
  *
- * Threads: one at a time; on the instance's device thread, as its kernels demand.
+ * Threads: one at a time; on a device thread of the instance, as its kernels demand.
  */
 #ifndef ONNXD_MODEL_INTERPRETER_H
 #define ONNXD_MODEL_INTERPRETER_H

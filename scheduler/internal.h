@@ -8,31 +8,49 @@
 #include "model/worker.h"
 #include "scheduler/scheduler.h"
 
-/* One device: its queues, its thread, and the thread that waits for its fences. */
-typedef struct onnxd_lane {
+typedef struct onnxd_lane onnxd_lane;
+
+/* A thread that takes requests from a lane and issues them. */
+typedef struct onnxd_device_thread {
+    onnxd_lane *lane;
+    onnxd_worker worker;
+    pthread_cond_t work; /* something that may let it take a request */
+    /* under the lane's mutex */
+    bool is_waiting;        /* on `work`, and not woken yet */
+    onnxd_request *issuing; /* NULL: none */
+    /* its own */
+    bool is_issuing; /* told the provider so */
+} onnxd_device_thread;
+
+/* One device: its queues, its threads, and the thread that waits for its fences. */
+struct onnxd_lane {
     onnxd_scheduler *scheduler;
     onnxd_ep *ep;
-    bool is_host; /* kernels run on the device thread; nothing is ever in flight */
-    onnxd_worker device, completion;
+    bool is_host;                 /* kernels run on the device threads; nothing is ever in flight */
+    onnxd_device_thread *devices; /* [device_count]; the first that waits is woken */
+    uint32_t device_count;
+    onnxd_worker completion;
     pthread_mutex_t mutex;
-    pthread_cond_t work;   /* for the device thread: something that may let it take a request */
     pthread_cond_t issued; /* for the completion thread */
     /* under the mutex */
     onnxd_fifo fresh;         /* admitted from outside; bounded, but for one that is put back */
     onnxd_fifo continued;     /* later stages: they hold memory, so they go first */
     onnxd_fifo in_flight;     /* issued, oldest first */
-    uint32_t in_flight_count; /* with the one being issued and the one waited for */
+    uint32_t in_flight_count; /* with those being issued and the one waited for */
     uint32_t running;         /* runs that began here and have not ended, wherever they are */
     int64_t next_deadline_ns; /* no request in `fresh` ends before */
     bool must_sweep;          /* one in `fresh` may have been cancelled */
-    onnxd_request *issuing, *completing;
+    /* Taken from `fresh` and neither begun nor put back. One at a time, so that requests begin in
+     * their order. NULL: none. */
+    const onnxd_request *beginning;
+    onnxd_request *completing;
     bool is_ending;
-    /* of the device thread: the head of `fresh`, when it waits for memory */
+    /* of the device thread that has `beginning`: the head of `fresh`, when it waits for memory */
     const onnxd_request *parked;
     /* of room.c: the space whose memory `parked` lacks, 0 for none; some was given back since */
     _Atomic uint64_t short_of;
     atomic_bool may_retry;
-} onnxd_lane;
+};
 
 /* Who holds memory of which space, so that a request which finds none knows whether to wait. */
 typedef struct onnxd_room {
@@ -99,15 +117,20 @@ void onnxd_lane_deinit(onnxd_lane *lane);
 /* ---- lane_queue.c -------------------------------------------------------------------------- */
 
 onnxd_request *onnxd_request_of_link(onnxd_link *link);
-/* The next request for the device thread, or NULL at the end. Counted as in flight from here on. */
-onnxd_request *onnxd_lane_take(onnxd_lane *lane);
-/* The request that was taken goes back to the head of the queue. */
-void onnxd_lane_put_back(onnxd_lane *lane, onnxd_request *request);
+/* The next request for the thread, or NULL at the end. Counted as in flight from here on. One that
+ * has not begun keeps others from beginning until onnxd_lane_begun() or _put_back(). */
+onnxd_request *onnxd_lane_take(onnxd_device_thread *device);
+/* The request that was taken to begin has begun, or will not: has_run tells. */
+void onnxd_lane_begun(onnxd_lane *lane, bool has_run);
+/* The request that was taken to begin goes back to the head of the queue. */
+void onnxd_lane_put_back(onnxd_device_thread *device, onnxd_request *request);
 /* False when the queue is full. */
 ONNXD_NODISCARD bool onnxd_lane_admit(onnxd_lane *lane, onnxd_request *request);
 void onnxd_lane_push_continued(onnxd_lane *lane, onnxd_request *request);
-/* Makes the device thread look again whether it may take a request. */
+/* Makes a device thread look again whether it may take a request. One that takes one wakes the next
+ * while there are more. */
 void onnxd_lane_wake(onnxd_lane *lane);
+void onnxd_lane_wake_locked(onnxd_lane *lane);
 /* The same, and whether a waiting request was cancelled. */
 void onnxd_lane_sweep(onnxd_lane *lane);
 /* Marks all that the lane holds as cancelled. */

@@ -22,14 +22,9 @@ static bool may_begin(const onnxd_lane *lane)
     return !onnxd_room_is_awaited(lane, request->spaces);
 }
 
-static onnxd_link *pop_next(onnxd_lane *lane)
+static bool has_place(const onnxd_lane *lane)
 {
-    if (!lane->is_host && lane->in_flight_count >= lane->scheduler->options.max_in_flight)
-        return NULL;
-    onnxd_link *link = onnxd_fifo_pop(&lane->continued);
-    if (link == NULL && may_begin(lane))
-        link = onnxd_fifo_pop(&lane->fresh);
-    return link;
+    return lane->is_host || lane->in_flight_count < lane->scheduler->options.max_in_flight;
 }
 
 static bool is_over(const onnxd_request *request, int64_t now_ns)
@@ -75,22 +70,105 @@ static onnxd_link *pop_over(onnxd_lane *lane)
     return NULL;
 }
 
-onnxd_request *onnxd_lane_take(onnxd_lane *lane)
+/* The next request, or NULL when there is none for the time being. */
+static onnxd_request *pop_next(onnxd_lane *lane)
 {
-    onnxd_link *link;
-    pthread_mutex_lock(&lane->mutex);
-    for (;;) {
-        link = pop_over(lane);
-        if (link == NULL)
-            link = pop_next(lane);
-        if (link != NULL || lane->is_ending)
-            break;
-        onnxd_scheduler_cond_wait(&lane->work, &lane->mutex, lane->next_deadline_ns);
+    const bool may_pop_fresh = lane->beginning == NULL;
+    onnxd_link *fresh = may_pop_fresh ? pop_over(lane) : NULL;
+    if (fresh == NULL && has_place(lane)) {
+        onnxd_link *continued = onnxd_fifo_pop(&lane->continued);
+        if (continued != NULL)
+            return onnxd_request_of_link(continued);
+        if (may_pop_fresh && may_begin(lane))
+            fresh = onnxd_fifo_pop(&lane->fresh);
     }
-    lane->issuing = onnxd_request_of_link(link);
-    lane->in_flight_count += link != NULL;
+    if (fresh != NULL)
+        lane->beginning = onnxd_request_of_link(fresh);
+    return onnxd_request_of_link(fresh);
+}
+
+/* ---- waiting and waking -------------------------------------------------------------------- */
+
+/* A thread that has had a request is likely to have the next one soon. Until it has waited for so
+ * long, what it may use of the provider's threads is kept for it: others would take them up for a
+ * moment, and be in its way then. */
+#define SHARE_KEPT_NS ((int64_t)200 * 1000)
+
+static void end_issuing(onnxd_device_thread *device)
+{
+    if (device->is_issuing)
+        onnxd_ep_end_issuing(device->lane->ep);
+    device->is_issuing = false;
+}
+
+/* While a request begins nobody may end another of `fresh`, late or not, and when it has begun
+ * somebody is woken: until then the time is not looked at. */
+static void wait_for_work(onnxd_device_thread *device)
+{
+    onnxd_lane *lane = device->lane;
+    int64_t until_ns = lane->beginning != NULL ? ONNXD_NO_DEADLINE : lane->next_deadline_ns;
+    bool keeps_share = device->is_issuing && lane->device_count > 1;
+    if (keeps_share) {
+        const int64_t kept_ns = onnxd_now_ns() + SHARE_KEPT_NS;
+        keeps_share = kept_ns < until_ns;
+        until_ns = keeps_share ? kept_ns : until_ns;
+    } else {
+        end_issuing(device);
+    }
+    device->is_waiting = true;
+    const bool is_woken = onnxd_scheduler_cond_wait(&device->work, &lane->mutex, until_ns);
+    device->is_waiting = false;
+    if (keeps_share && !is_woken)
+        end_issuing(device);
+}
+
+void onnxd_lane_wake_locked(onnxd_lane *lane)
+{
+    uint32_t i = 0;
+    while (i < lane->device_count && !lane->devices[i].is_waiting)
+        i++;
+    if (i == lane->device_count)
+        return;
+    lane->devices[i].is_waiting = false;
+    pthread_cond_signal(&lane->devices[i].work);
+}
+
+/* A wake-up may have come for more than the one request that its thread takes, and the time that
+ * the thread waited for is somebody else's to wait for now. */
+static void pass_on_locked(onnxd_lane *lane)
+{
+    const bool may_begin_another = lane->beginning == NULL && lane->fresh.head != NULL;
+    if (lane->continued.head != NULL || may_begin_another)
+        onnxd_lane_wake_locked(lane);
+}
+
+onnxd_request *onnxd_lane_take(onnxd_device_thread *device)
+{
+    onnxd_lane *lane = device->lane;
+    onnxd_request *request;
+    pthread_mutex_lock(&lane->mutex);
+    while ((request = pop_next(lane)) == NULL && !lane->is_ending)
+        wait_for_work(device);
+    if (request == NULL)
+        end_issuing(device);
+    device->issuing = request;
+    lane->in_flight_count += request != NULL;
+    pass_on_locked(lane);
     pthread_mutex_unlock(&lane->mutex);
-    return onnxd_request_of_link(link);
+    if (request != NULL && !device->is_issuing) {
+        onnxd_ep_begin_issuing(lane->ep);
+        device->is_issuing = true;
+    }
+    return request;
+}
+
+void onnxd_lane_begun(onnxd_lane *lane, bool has_run)
+{
+    pthread_mutex_lock(&lane->mutex);
+    lane->running += has_run;
+    lane->beginning = NULL;
+    pass_on_locked(lane);
+    pthread_mutex_unlock(&lane->mutex);
 }
 
 /* ---- queues -------------------------------------------------------------------------------- */
@@ -101,11 +179,13 @@ static void note_deadline(onnxd_lane *lane, const onnxd_request *request)
         lane->next_deadline_ns = request->deadline_ns;
 }
 
-void onnxd_lane_put_back(onnxd_lane *lane, onnxd_request *request)
+void onnxd_lane_put_back(onnxd_device_thread *device, onnxd_request *request)
 {
+    onnxd_lane *lane = device->lane;
     pthread_mutex_lock(&lane->mutex);
-    lane->issuing = NULL;
+    device->issuing = NULL;
     lane->in_flight_count--;
+    lane->beginning = NULL;
     request->link.next = lane->fresh.head;
     lane->fresh.head = &request->link;
     if (lane->fresh.tail == NULL)
@@ -122,7 +202,7 @@ bool onnxd_lane_admit(onnxd_lane *lane, onnxd_request *request)
     if (lane->fresh.count < lane->scheduler->options.max_queue_size) {
         onnxd_fifo_push(&lane->fresh, &request->link);
         note_deadline(lane, request);
-        pthread_cond_signal(&lane->work);
+        onnxd_lane_wake_locked(lane);
         is_admitted = true;
     }
     pthread_mutex_unlock(&lane->mutex);
@@ -133,14 +213,14 @@ void onnxd_lane_push_continued(onnxd_lane *lane, onnxd_request *request)
 {
     pthread_mutex_lock(&lane->mutex);
     onnxd_fifo_push(&lane->continued, &request->link);
-    pthread_cond_signal(&lane->work);
+    onnxd_lane_wake_locked(lane);
     pthread_mutex_unlock(&lane->mutex);
 }
 
 void onnxd_lane_wake(onnxd_lane *lane)
 {
     pthread_mutex_lock(&lane->mutex);
-    pthread_cond_signal(&lane->work);
+    onnxd_lane_wake_locked(lane);
     pthread_mutex_unlock(&lane->mutex);
 }
 
@@ -148,26 +228,33 @@ void onnxd_lane_sweep(onnxd_lane *lane)
 {
     pthread_mutex_lock(&lane->mutex);
     lane->must_sweep = true;
-    pthread_cond_signal(&lane->work);
+    onnxd_lane_wake_locked(lane);
     pthread_mutex_unlock(&lane->mutex);
+}
+
+static void cancel(onnxd_request *request)
+{
+    if (request != NULL)
+        atomic_store_explicit(&request->cancelled, true, memory_order_relaxed);
 }
 
 void onnxd_cancel_list(const onnxd_fifo *fifo, onnxd_request *more)
 {
     for (onnxd_link *link = fifo->head; link != NULL; link = link->next)
-        atomic_store_explicit(&onnxd_request_of_link(link)->cancelled, true, memory_order_relaxed);
-    if (more != NULL)
-        atomic_store_explicit(&more->cancelled, true, memory_order_relaxed);
+        cancel(onnxd_request_of_link(link));
+    cancel(more);
 }
 
 void onnxd_lane_cancel_all(onnxd_lane *lane)
 {
     pthread_mutex_lock(&lane->mutex);
-    onnxd_cancel_list(&lane->fresh, lane->issuing);
-    onnxd_cancel_list(&lane->continued, lane->completing);
-    onnxd_cancel_list(&lane->in_flight, NULL);
+    onnxd_cancel_list(&lane->fresh, NULL);
+    onnxd_cancel_list(&lane->continued, NULL);
+    onnxd_cancel_list(&lane->in_flight, lane->completing);
+    for (uint32_t i = 0; i < lane->device_count; i++)
+        cancel(lane->devices[i].issuing);
     lane->must_sweep = true;
-    pthread_cond_signal(&lane->work);
+    onnxd_lane_wake_locked(lane);
     pthread_mutex_unlock(&lane->mutex);
 }
 

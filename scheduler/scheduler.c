@@ -67,7 +67,7 @@ void onnxd_scheduler_end_run(onnxd_scheduler *scheduler, onnxd_request *request)
     onnxd_lane *lane = first_lane(scheduler, request->plan);
     pthread_mutex_lock(&lane->mutex);
     lane->running--;
-    pthread_cond_signal(&lane->work);
+    onnxd_lane_wake_locked(lane);
     pthread_mutex_unlock(&lane->mutex);
 }
 

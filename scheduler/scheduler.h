@@ -1,16 +1,18 @@
 /*
- * The scheduler: one queue and two threads per device (instance), and one thread that prepares
- * plans.
+ * The scheduler: one queue per device (instance), its device threads and a completion thread, and
+ * one thread that prepares plans.
  *
  *   submit ─► plan known? ──yes──► queue of the first stage's device
  *                 └─no──► prepare thread ─────┘
- *   device thread:     take ─► issue the stage ─► in-flight list (bounded)
+ *   device threads:    take ─► issue the stage ─► in-flight list (bounded)
  *   completion thread: wait for the oldest fence ─► retire ─► next stage's queue, or done
  *
  * The device thread never waits for a device but for a fence, when all are in use, and where an
  * allocation waits for memory that is being given back: with three runs in flight one uploads, one
  * computes and one downloads. On a host-addressable instance the kernels run on the device thread
- * itself and the completion thread is not used.
+ * itself and there is no completion thread; where the instance allows several issuers, there are
+ * that many device threads, at most max_in_flight, and requests run side by side. They begin in the
+ * order in which they were admitted.
  *
  * Bounds. Requests wait in bounded queues. A request leaves its queue only while fewer than
  * max_in_flight runs per device of its plan have begun in that queue and not ended, so runs do not
@@ -24,7 +26,7 @@
  * Every submitted request ends exactly once through its `done`: with a result, an error, CANCELLED
  * or DEADLINE_EXCEEDED. A request that waits for a device ends when its deadline passes or it is
  * cancelled, whatever the device is busy with; on a host-addressable instance, and while its plan
- * waits to be prepared, when that thread has done what it is at. One that has begun is checked
+ * waits to be prepared, when a thread there has done what it is at. One that has begun is checked
  * between stages and on completion, and for cancellation between kernels.
  *
  * Threads: submit, cancel and stats from any thread, never blocking for longer than a look-up.

@@ -1,6 +1,7 @@
 #include "tests/model/fake_ep.h"
 
 #include <criterion/criterion.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -8,7 +9,13 @@
 typedef struct fake_ep {
     onnxd_ep base;
     fake_ep_settings settings;
+    atomic_uint issuing;
 } fake_ep;
+
+typedef struct fake_kernel {
+    onnxd_kernel base;
+    const fake_ep *ep;
+} fake_kernel;
 
 static fake_ep *fake(const onnxd_ep *ep)
 {
@@ -53,6 +60,7 @@ static void get_info(const onnxd_ep *ep, onnxd_ep_info *out_info)
     const fake_ep_settings *settings = &fake(ep)->settings;
     *out_info = (onnxd_ep_info){
         .is_host_addressable = !settings->is_device,
+        .issuers = settings->issuers,
         .alignment_bytes = 64,
         .memory_bytes = UINT64_MAX,
         .copy_latency_us = settings->copy_latency_us,
@@ -86,13 +94,45 @@ static void supports_op(onnxd_ep *ep, const onnxd_op_query *query, onnxd_kernel_
     }
 }
 
+static onnxd_status *enqueue(onnxd_kernel *kernel, const onnxd_kernel_args *args)
+{
+    return ONNXD_CONTAINER_OF(kernel, fake_kernel, base)->ep->settings.compute(args);
+}
+
+static void release(onnxd_kernel *kernel)
+{
+    onnxd_free(ONNXD_CONTAINER_OF(kernel, fake_kernel, base));
+}
+
 static onnxd_status *get_kernel(onnxd_ep *ep, const onnxd_op_query *query,
                                 onnxd_kernel **out_kernel)
 {
-    (void)ep;
+    static const onnxd_kernel_api kernel_api = {sizeof(kernel_api), enqueue, release};
     (void)query;
-    (void)out_kernel;
-    return onnxd_error(ONNXD_NO_EP_FOR_OP, "fake_ep makes no kernels");
+    if (fake(ep)->settings.compute == NULL)
+        return onnxd_error(ONNXD_NO_EP_FOR_OP, "fake_ep makes no kernels");
+    fake_kernel *kernel = onnxd_alloc_zero(1, sizeof(*kernel));
+    cr_assert_not_null(kernel);
+    kernel->base.api = &kernel_api;
+    kernel->base.implementation = "fake";
+    kernel->ep = fake(ep);
+    *out_kernel = &kernel->base;
+    return NULL;
+}
+
+static void begin_issuing(onnxd_ep *ep)
+{
+    atomic_fetch_add(&fake(ep)->issuing, 1);
+}
+
+static void end_issuing(onnxd_ep *ep)
+{
+    atomic_fetch_sub(&fake(ep)->issuing, 1);
+}
+
+uint32_t fake_ep_issuing(const onnxd_ep *ep)
+{
+    return atomic_load(&fake(ep)->issuing);
 }
 
 static onnxd_status *allocate(onnxd_ep *ep, size_t bytes, size_t alignment,
@@ -210,6 +250,8 @@ static const onnxd_ep_api api = {
     .fence_record = fence_record,
     .fence_release = fence_release,
     .sync = sync_all,
+    .begin_issuing = begin_issuing,
+    .end_issuing = end_issuing,
     .claim_nodes = claim_nodes,
     .custom_passes = custom_passes,
 };

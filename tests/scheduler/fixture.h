@@ -7,10 +7,13 @@
 
 #define MILLISECOND_NS ((int64_t)1000000)
 #define CPU "cpu;cpu.threads=1"
+#define WIDE_CPU "cpu;cpu.threads=4"
 #define SIM "sim;sim.memory_bytes=16777216"
 #define SLOW_SIM SIM ";sim.kernel_latency_us=20000"
 /* Neg on the device, Relu on the host, Add on the device. */
-#define SPLIT CPU " " SIM ";sim.unsupported_ops=Relu;sim.claim_ops=Neg,Add"
+#define SPLIT CPU BEHIND
+#define WIDE_SPLIT WIDE_CPU BEHIND
+#define BEHIND " " SIM ";sim.unsupported_ops=Relu;sim.claim_ops=Neg,Add"
 
 typedef struct fixture {
     onnxd_runtime *runtime;

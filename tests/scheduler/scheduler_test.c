@@ -44,6 +44,16 @@ Test(scheduler, computes_when_split)
     expect_results(SPLIT);
 }
 
+Test(scheduler, computes_side_by_side)
+{
+    expect_results(WIDE_CPU);
+}
+
+Test(scheduler, computes_side_by_side_when_split)
+{
+    expect_results(WIDE_SPLIT);
+}
+
 static void expect_order(const char *spec)
 {
     fixture f;
@@ -136,6 +146,11 @@ static void expect_steady(const char *spec)
 Test(scheduler, allocates_nothing_in_a_steady_state_on_the_cpu)
 {
     expect_steady(CPU);
+}
+
+Test(scheduler, allocates_nothing_in_a_steady_state_side_by_side)
+{
+    expect_steady(WIDE_CPU);
 }
 
 Test(scheduler, allocates_nothing_in_a_steady_state_on_a_device)
@@ -378,14 +393,14 @@ static void *submit_many(void *argument)
     return NULL;
 }
 
-Test(scheduler, every_request_ends_once_under_load)
+static void expect_ends_once(const char *spec)
 {
     enum { THREADS = 4 };
     static fixture f;
     pthread_t threads[THREADS];
     submitter submitters[THREADS];
     size_t total = 0;
-    fixture_setup(&f, SPLIT, 16, 3);
+    fixture_setup(&f, spec, 16, 3);
     for (uint32_t i = 0; i < THREADS; i++) {
         submitters[i] = (submitter){&f, i + 1, 0};
         cr_assert_eq(pthread_create(&threads[i], NULL, submit_many, &submitters[i]), 0);
@@ -401,4 +416,14 @@ Test(scheduler, every_request_ends_once_under_load)
     cr_expect_eq(stats.submitted, total);
     cr_expect_eq(stats.completed + stats.failed + stats.cancelled + stats.expired, total);
     fixture_teardown(&f);
+}
+
+Test(scheduler, every_request_ends_once_under_load)
+{
+    expect_ends_once(SPLIT);
+}
+
+Test(scheduler, every_request_ends_once_under_load_side_by_side)
+{
+    expect_ends_once(WIDE_SPLIT);
 }
