@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/number.h"
 #include "daemon/bench_profile.h"
+#include "daemon/bench_requests.h"
 #include "daemon/command.h"
 #include "daemon/model_io.h"
 
@@ -22,6 +23,17 @@ typedef struct bench_result {
     int64_t load_ns; /* of the model, its passes and weights, and the plan for the inputs */
     uint64_t allocations;
 } bench_result;
+
+/* All that is measured on. */
+typedef struct bench {
+    const onnxd_config *config;
+    const char *path;
+    onnxd_session session;
+    onnxd_tensor_list inputs;
+    onnxd_plan *plan;
+    onnxd_bench_requests *requests; /* NULL: runs without a scheduler */
+    int64_t load_ns;
+} bench;
 
 /* ---- measuring ----------------------------------------------------------------------------- */
 
@@ -47,22 +59,30 @@ static onnxd_status *run_once(onnxd_plan *plan, const onnxd_tensor_list *inputs)
     return NULL;
 }
 
-static onnxd_status *measure(onnxd_plan *plan, const onnxd_tensor_list *inputs, uint32_t warmup,
-                             bench_result *result)
+/* latencies_ns[count], or NULL. */
+static onnxd_status *run_often(bench *b, uint32_t count, int64_t *latencies_ns)
 {
-    for (uint32_t i = 0; i < warmup; i++)
-        ONNXD_TRY(run_once(plan, inputs));
+    if (b->requests != NULL)
+        return onnxd_bench_requests_run(b->requests, count, latencies_ns);
+    int64_t before = onnxd_now_ns();
+    for (uint32_t i = 0; i < count; i++) {
+        ONNXD_TRY(run_once(b->plan, &b->inputs));
+        int64_t now = onnxd_now_ns();
+        if (latencies_ns != NULL)
+            latencies_ns[i] = now - before;
+        before = now;
+    }
+    return NULL;
+}
+
+static onnxd_status *measure(bench *b, uint32_t warmup, bench_result *result)
+{
+    ONNXD_TRY(run_often(b, warmup, NULL));
     uint64_t allocations = onnxd_alloc_query().calls;
     int64_t cpu_ns = cpu_now_ns();
     int64_t start = onnxd_now_ns();
-    int64_t before = start;
-    for (uint32_t i = 0; i < result->iterations; i++) {
-        ONNXD_TRY(run_once(plan, inputs));
-        int64_t now = onnxd_now_ns();
-        result->latencies_ns[i] = now - before;
-        before = now;
-    }
-    result->total_ns = before - start;
+    ONNXD_TRY(run_often(b, result->iterations, result->latencies_ns));
+    result->total_ns = onnxd_now_ns() - start;
     result->cpu_ns = cpu_now_ns() - cpu_ns;
     result->allocations = onnxd_alloc_query().calls - allocations;
     qsort(result->latencies_ns, result->iterations, sizeof(int64_t), compare_times);
@@ -80,7 +100,10 @@ static double percentile_ms(const bench_result *result, uint32_t percent)
 
 static double mean_ms(const bench_result *result)
 {
-    return (double)result->total_ns / 1e6 / result->iterations;
+    int64_t sum_ns = 0;
+    for (uint32_t i = 0; i < result->iterations; i++)
+        sum_ns += result->latencies_ns[i];
+    return (double)sum_ns / 1e6 / result->iterations;
 }
 
 static double throughput(const onnxd_config *config, const bench_result *result)
@@ -118,13 +141,14 @@ static void write_json(const onnxd_config *config, const char *model, const benc
     onnxd_strbuf_json_string(out, model, strlen(model));
     onnxd_strbuf_printf(
         out,
-        ", \"threads\": %u, \"batch\": %u, \"warmup\": %u, \"iterations\": %u, "
+        ", \"threads\": %u, \"concurrency\": %u, \"batch\": %u, \"warmup\": %u, \"iterations\": "
+        "%u, "
         "\"latency_ms\": {\"median\": %.6f, \"p90\": %.6f, \"p99\": %.6f, \"min\": %.6f, "
         "\"mean\": %.6f}, \"cpu_ms_per_run\": %.6f, \"load_ms\": %.3f, "
         "\"peak_rss_kib\": %" PRId64 ", \"throughput_per_s\": %.3f, "
         "\"allocations_per_run\": %.3f",
-        onnxd_wire_cpu_threads(config, config->bench_threads), config->bench_batch,
-        config->bench_warmup, result->iterations, percentile_ms(result, 50),
+        onnxd_wire_cpu_threads(config, config->bench_threads), config->bench_concurrency,
+        config->bench_batch, config->bench_warmup, result->iterations, percentile_ms(result, 50),
         percentile_ms(result, 90), percentile_ms(result, 99), percentile_ms(result, 0),
         mean_ms(result), (double)result->cpu_ns / 1e6 / result->iterations,
         (double)result->load_ns / 1e6, peak_rss_kib(), throughput(config, result),
@@ -156,16 +180,6 @@ static void write_text(const onnxd_config *config, const char *model, const benc
 
 /* ---- the command --------------------------------------------------------------------------- */
 
-/* All that is measured on. */
-typedef struct bench {
-    const onnxd_config *config;
-    const char *path;
-    onnxd_session session;
-    onnxd_tensor_list inputs;
-    onnxd_plan *plan;
-    int64_t load_ns;
-} bench;
-
 static onnxd_status *open_bench(bench *b)
 {
     const onnxd_config *config = b->config;
@@ -182,12 +196,16 @@ static onnxd_status *open_bench(bench *b)
                                      &b->inputs));
     }
     ONNXD_TRY(onnxd_model_prepare(b->session.model, b->inputs.views, &b->plan));
+    if (config->bench_concurrency > 0)
+        ONNXD_TRY(onnxd_bench_requests_create(config, &b->session, &b->inputs,
+                                              config->bench_concurrency, &b->requests));
     b->load_ns = onnxd_now_ns() - start;
     return NULL;
 }
 
 static void close_bench(bench *b)
 {
+    onnxd_bench_requests_destroy(b->requests);
     if (b->plan != NULL)
         onnxd_plan_release(b->plan);
     onnxd_tensor_list_deinit(&b->inputs);
@@ -229,7 +247,7 @@ static onnxd_status *measure_and_report(bench *b, uint32_t warmup, uint32_t iter
     result.latencies_ns = onnxd_alloc_zero(iterations, sizeof(int64_t));
     if (result.latencies_ns == NULL)
         return onnxd_error_out_of_memory("latencies", iterations * sizeof(int64_t), UINT64_MAX);
-    onnxd_status *status = measure(b->plan, &b->inputs, warmup, &result);
+    onnxd_status *status = measure(b, warmup, &result);
     if (status == NULL && b->config->bench_profile)
         status = onnxd_bench_profile_measure(
             &b->session, b->plan, &b->inputs,

@@ -127,6 +127,17 @@ def test_bench_of_a_tiny_model(digits_path):
     assert f" {report['threads']} CPU threads" in result.stdout
 
 
+def test_bench_of_requests_in_flight(digits_path):
+    """As many as there are, whether or not they run side by side."""
+    for concurrency in (1, 3):
+        result = support.run_onnxd("bench", digits_path, "--threads", 2, "--concurrency",
+                                   concurrency, "--iterations", 50, "--json")
+        report = json.loads(result.stdout)
+        assert report["concurrency"] == concurrency
+        assert 0 < report["latency_ms"]["min"] <= report["latency_ms"]["mean"]
+        assert report["throughput_per_s"] > 0
+
+
 def test_bench_profiles_steps(digits_path):
     arguments = ("bench", digits_path, "--threads", 1, "--iterations", 20, "--profile")
     profile = json.loads(support.run_onnxd(*arguments, "--json").stdout)["profile"]
