@@ -28,17 +28,23 @@
 #define STATE_BITS 2
 #define LOOP_BITS 15
 
+/* What of a loop one worker begins with. */
+typedef struct portion {
+    _Alignas(CACHE_LINE) atomic_size_t next;
+    size_t end;
+} portion;
+
 /* A loop in hand. The team owns it, so that a helper that leaves late touches nothing that has
  * gone. */
 typedef struct loop {
     _Alignas(CACHE_LINE) atomic_bool is_used;
     onnxd_team_task task;
     void *context;
-    size_t count;
-    _Alignas(CACHE_LINE) atomic_size_t next;
-    atomic_uint inside;     /* helpers that were called and have not left */
-    atomic_bool is_awaited; /* the caller sleeps on `inside` */
-    uint32_t *called;       /* [threads]; of the caller: the helper that is worker i */
+    uint32_t portion_count;
+    portion *portions;                       /* [threads]; the first portion_count of this loop */
+    _Alignas(CACHE_LINE) atomic_uint inside; /* helpers that were called and have not left */
+    atomic_bool is_awaited;                  /* the caller sleeps on `inside` */
+    uint32_t *called; /* [threads]; of the caller: the helper that is worker i */
 } loop;
 
 typedef struct helper {
@@ -54,6 +60,7 @@ struct onnxd_team {
     helper *helpers;     /* [threads - 1] */
     loop *loops;         /* [threads]: no more callers than that have helpers at a time */
     uint32_t *called;    /* of all loops */
+    portion *portions;   /* of all loops */
     atomic_uint callers; /* that have joined */
 };
 
@@ -120,16 +127,38 @@ static void await_helpers(loop *l)
 
 /* ---- a loop ---------------------------------------------------------------------------------- */
 
-static bool take_piece(loop *l, size_t *out_index)
+/* Of the worker's own portion, then of others'. What one loop wrote the next one reads, piece for
+ * piece: it is likely still in the caches of this thread's processor. */
+static bool take_piece(loop *l, uint32_t worker, size_t *out_index)
 {
-    *out_index = atomic_fetch_add_explicit(&l->next, 1, memory_order_relaxed);
-    return *out_index < l->count;
+    for (uint32_t i = 0; i < l->portion_count; i++) {
+        const uint32_t of = worker + i;
+        portion *p = &l->portions[of < l->portion_count ? of : of - l->portion_count];
+        if (atomic_load_explicit(&p->next, memory_order_relaxed) >= p->end)
+            continue;
+        *out_index = atomic_fetch_add_explicit(&p->next, 1, memory_order_relaxed);
+        if (*out_index < p->end)
+            return true;
+    }
+    return false;
+}
+
+static void deal_out(loop *l, size_t count, uint32_t workers)
+{
+    const size_t each = count / workers, more = count % workers;
+    size_t next = 0;
+    l->portion_count = workers;
+    for (uint32_t i = 0; i < workers; i++) {
+        atomic_store_explicit(&l->portions[i].next, next, memory_order_relaxed);
+        next += each + (i < more);
+        l->portions[i].end = next;
+    }
 }
 
 static void help(const onnxd_team *team, loop *l, uint32_t worker)
 {
     size_t index;
-    while (has_worker(team, worker) && take_piece(l, &index))
+    while (has_worker(team, worker) && take_piece(l, worker, &index))
         l->task(l->context, index, worker);
 }
 
@@ -174,7 +203,8 @@ static bool change(helper *h, unsigned from, unsigned to)
 static uint32_t call_helpers(onnxd_team *team, loop *l)
 {
     uint32_t worker = 1;
-    for (uint32_t i = 0; i < team->started && worker < l->count && has_worker(team, worker); i++) {
+    for (uint32_t i = 0; i < team->started && worker < l->portion_count && has_worker(team, worker);
+         i++) {
         helper *h = &team->helpers[i];
         /* It may leave before this line is over, so it is counted first. */
         atomic_fetch_add_explicit(&l->inside, 1, memory_order_relaxed);
@@ -224,11 +254,11 @@ void onnxd_team_run(onnxd_team *team, size_t count, onnxd_team_task task, void *
     }
     l->task = task;
     l->context = context;
-    l->count = count;
-    atomic_store_explicit(&l->next, 0, memory_order_relaxed);
+    const uint32_t width = onnxd_team_width(team);
+    deal_out(l, count, count < width ? (uint32_t)count : width);
     const uint32_t workers = call_helpers(team, l);
     size_t index;
-    while (take_piece(l, &index))
+    while (take_piece(l, 0, &index))
         task(context, index, 0);
     call_off(team, l, workers);
     await_helpers(l);
@@ -286,10 +316,15 @@ static bool alloc_parts(onnxd_team *team)
     team->helpers = alloc_lines(team->threads, sizeof(team->helpers[0]));
     team->loops = alloc_lines(team->threads, sizeof(team->loops[0]));
     team->called = onnxd_alloc_zero((size_t)team->threads * team->threads, sizeof(team->called[0]));
-    if (team->helpers == NULL || team->loops == NULL || team->called == NULL)
+    team->portions = onnxd_alloc_aligned(
+        (size_t)team->threads * team->threads * sizeof(team->portions[0]), CACHE_LINE);
+    if (team->helpers == NULL || team->loops == NULL || team->called == NULL ||
+        team->portions == NULL)
         return false;
-    for (uint32_t i = 0; i < team->threads; i++)
+    for (uint32_t i = 0; i < team->threads; i++) {
         team->loops[i].called = team->called + (size_t)i * team->threads;
+        team->loops[i].portions = team->portions + (size_t)i * team->threads;
+    }
     return true;
 }
 
@@ -323,6 +358,7 @@ void onnxd_team_destroy(onnxd_team *team)
     }
     for (uint32_t i = 0; i < team->started; i++)
         pthread_join(team->helpers[i].thread, NULL);
+    onnxd_free(team->portions);
     onnxd_free(team->called);
     onnxd_free(team->loops);
     onnxd_free(team->helpers);

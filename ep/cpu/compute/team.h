@@ -3,10 +3,12 @@
  *
  *   onnxd_team_run(team, 12, task, context):  task(context, 0, w) ... task(context, 11, w)
  *
- * The caller is worker 0 and works along. Indices are handed out one by one, so that a thread which
- * the system has taken off its CPU holds up one piece of work at most. Between loops the others
- * spin for some microseconds and then sleep: a model's steps follow each other closely, an idle
- * server costs nothing.
+ * The caller is worker 0 and works along. Each worker begins with a part of the indices, the same
+ * in every loop, one index at a time, and then takes what is left of the others' parts: a thread
+ * finds in its caches what it wrote there in the loop before, and one which the system has taken
+ * off its CPU holds up one piece of work at most. Between loops the helpers spin for some
+ * microseconds and then sleep: a model's steps follow each other closely, an idle server costs
+ * nothing.
  *
  * Callers that run loops at the same time, each for a request of its own, share the threads: while
  * `n` have joined, a loop has threads / n of them, its caller included. Helpers that are more than

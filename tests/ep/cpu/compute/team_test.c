@@ -252,6 +252,14 @@ Test(team, many_callers_work_alone)
     onnxd_team_destroy(team);
 }
 
+/* What each of two workers begins with. */
+enum { PIECES = 50, FIRST_OF_HELPER = PIECES / 2 };
+
+static bool is_first(size_t index)
+{
+    return index == 0 || index == FIRST_OF_HELPER;
+}
+
 typedef struct joining {
     onnxd_team *team;
     meeting start;
@@ -262,7 +270,7 @@ typedef struct joining {
 static void join_meanwhile(void *context, size_t index, uint32_t worker)
 {
     joining *j = context;
-    if (index >= 2) {
+    if (!is_first(index)) {
         atomic_fetch_add(&j->by_helper, worker != 0);
         return;
     }
@@ -280,12 +288,42 @@ Test(team, a_helper_leaves_when_a_caller_joins)
 {
     joining j = {.team = make(2), .start = {.wanted = 2}};
     onnxd_team_join(j.team);
-    onnxd_team_run(j.team, 50, join_meanwhile, &j);
+    onnxd_team_run(j.team, PIECES, join_meanwhile, &j);
     cr_expect_not(atomic_load(&j.start.is_missed));
     cr_expect_eq(atomic_load(&j.by_helper), 0);
     onnxd_team_leave(j.team);
     onnxd_team_leave(j.team);
     onnxd_team_destroy(j.team);
+}
+
+typedef struct beginning {
+    meeting start;
+    atomic_size_t first[2];
+} beginning;
+
+static void begin(void *context, size_t index, uint32_t worker)
+{
+    beginning *b = context;
+    size_t none = SIZE_MAX;
+    atomic_compare_exchange_strong(&b->first[worker], &none, index);
+    if (is_first(index))
+        attend(&b->start, index, worker);
+}
+
+/* The same part of every loop, so that what one left in a cache the next one finds there. */
+Test(team, each_worker_begins_with_its_own_part)
+{
+    onnxd_team *team = make(2);
+    onnxd_team_join(team);
+    for (int round = 0; round < 50; round++) {
+        beginning b = {.start = {.wanted = 2}, .first = {SIZE_MAX, SIZE_MAX}};
+        onnxd_team_run(team, PIECES, begin, &b);
+        cr_assert_not(atomic_load(&b.start.is_missed));
+        cr_assert_eq(atomic_load(&b.first[0]), 0);
+        cr_assert_eq(atomic_load(&b.first[1]), FIRST_OF_HELPER);
+    }
+    onnxd_team_leave(team);
+    onnxd_team_destroy(team);
 }
 
 /* Two at a time on a team of four, each with a helper of its own. */
