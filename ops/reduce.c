@@ -46,6 +46,16 @@ static onnxd_status *select_axes(const onnxd_node *node, const onnxd_reduce_para
     return NULL;
 }
 
+onnxd_status *onnxd_reduce_select(const onnxd_node *node, const onnxd_tensor_view *axes,
+                                  int32_t rank, bool *out_reduced)
+{
+    const onnxd_reduce_params *p = node->params;
+    onnxd_axes values = p->axes;
+    if (axes != NULL)
+        ONNXD_TRY(onnxd_op_read_ints(node, 1, axes, ONNXD_MAX_RANK, values.values, &values.count));
+    return select_axes(node, p, &values, rank, out_reduced);
+}
+
 static void reduced_shape(const onnxd_shape *input, const bool *reduced, bool keeps_dims,
                           onnxd_shape *out)
 {

@@ -49,6 +49,12 @@ ONNXD_NODISCARD onnxd_status *onnxd_reduce_run(const onnxd_compute *compute,
                                                const onnxd_reduce_kernel *kernels,
                                                onnxd_reduce_empty empty);
 
+/* Which axes of an input of `rank` dimensions go; `axes` is the value of input 1, NULL where the
+ * node has none. */
+ONNXD_NODISCARD onnxd_status *onnxd_reduce_select(const onnxd_node *node,
+                                                  const onnxd_tensor_view *axes, int32_t rank,
+                                                  bool *out_reduced);
+
 /* `compute` of ReduceMean. */
 ONNXD_NODISCARD onnxd_status *onnxd_reduce_mean(const onnxd_compute *compute);
 

@@ -26,6 +26,13 @@
     void onnxd_simd_binary_##level(onnxd_simd_binary op, const onnxd_simd_row *row);               \
     void onnxd_simd_activate_##level(const onnxd_simd_activation *activation, size_t count,        \
                                      const float *in, float *out);                                 \
+    float onnxd_simd_reduce_##level(onnxd_simd_reduction how, const float *in, size_t count);      \
+    void onnxd_simd_reduce_columns_##level(onnxd_simd_reduction how, const float *in, size_t rows, \
+                                           size_t columns, size_t in_stride, float *out);          \
+    float onnxd_simd_spread_##level(const float *in, size_t count, float center);                  \
+    size_t onnxd_simd_find_##level(const float *in, size_t count, float value);                    \
+    void onnxd_simd_affine_##level(const float *in, size_t count, const onnxd_simd_line *line,     \
+                                   float *out);                                                    \
     void onnxd_simd_lstm_##level(const onnxd_simd_cell *cell);                                     \
     void onnxd_simd_gru_reset_##level(const onnxd_simd_cell *cell);                                \
     void onnxd_simd_gru_##level(const onnxd_simd_cell *cell);                                      \

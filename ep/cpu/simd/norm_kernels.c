@@ -6,18 +6,7 @@
 
 #include "ep/cpu/simd/levels.h"
 #include "ep/cpu/simd/vector_math.h"
-
-/* ---- across a vector ------------------------------------------------------------------------- */
-
-INLINED float sum_of(vf v)
-{
-    float lanes[LANES], sum = 0;
-    vf_store(lanes, v);
-    UNROLLED
-    for (size_t i = 0; i < LANES; i++)
-        sum += lanes[i];
-    return sum;
-}
+#include "ep/cpu/simd/vector_rows.h"
 
 INLINED float greatest_of(vf v)
 {
@@ -27,24 +16,6 @@ INLINED float greatest_of(vf v)
     for (size_t i = 0; i < LANES; i++)
         most = lanes[i] > most ? lanes[i] : most;
     return most;
-}
-
-INLINED vf part_of(const float *row, size_t i, size_t length, float beyond)
-{
-    float lanes[LANES];
-    if (ONNXD_LIKELY(i + LANES <= length))
-        return vf_load(row + i);
-    vf_store(lanes, vf_all(beyond));
-    memcpy(lanes, row + i, (length - i) * sizeof(float));
-    return vf_load(lanes);
-}
-
-INLINED void put_part(float *row, size_t i, size_t length, vf v)
-{
-    if (ONNXD_LIKELY(i + LANES <= length))
-        vf_store(row + i, v);
-    else
-        vf_store_part(row + i, v, length - i);
 }
 
 /* ---- softmax --------------------------------------------------------------------------------- */

@@ -44,8 +44,30 @@ typedef enum onnxd_simd_function {
     ONNXD_SIMD_EXP,
     ONNXD_SIMD_GELU,
     ONNXD_SIMD_GELU_TANH,
+    /* Of activate() alone; what follows a product has none of them. */
+    ONNXD_SIMD_ABS,
+    ONNXD_SIMD_NEGATIVE,
+    ONNXD_SIMD_FLOOR,
+    ONNXD_SIMD_CEIL,
+    ONNXD_SIMD_ROUND, /* halves to even */
+    ONNXD_SIMD_SQRT,
+    ONNXD_SIMD_RECIPROCAL,
+    ONNXD_SIMD_SQUARE,
+    ONNXD_SIMD_CUBE,
+    ONNXD_SIMD_ROOT,         /* x^0.5, which of -infinity is infinity and of -0 is 0 */
+    ONNXD_SIMD_INVERSE_ROOT, /* x^-0.5 */
+    ONNXD_SIMD_LOG,
+    ONNXD_SIMD_SOFTPLUS,         /* log(1 + e^x) */
+    ONNXD_SIMD_SOFTSIGN,         /* x / (1 + |x|) */
+    ONNXD_SIMD_MISH,             /* x tanh(softplus(x)) */
+    ONNXD_SIMD_ELU,              /* x < 0 ? alpha (e^x - 1) : x */
+    ONNXD_SIMD_SELU,             /* beta (x > 0 ? x : alpha (e^x - 1)) */
+    ONNXD_SIMD_CELU,             /* max(0, x) + min(0, alpha (e^(x / alpha) - 1)), alpha > 0 */
+    ONNXD_SIMD_THRESHOLDED_RELU, /* x > alpha ? x : 0, also of NaN */
     ONNXD_SIMD_FUNCTION_COUNT
 } onnxd_simd_function;
+/* Those before it may follow a product. */
+#define ONNXD_SIMD_FUSED_COUNT ONNXD_SIMD_ABS
 
 /* An activation with its parameters; those that the function has no use for are 0. */
 typedef struct onnxd_simd_activation {
@@ -128,6 +150,10 @@ typedef enum onnxd_simd_binary {
     ONNXD_SIMD_SUBTRACT,
     ONNXD_SIMD_MULTIPLY,
     ONNXD_SIMD_DIVIDE,
+    ONNXD_SIMD_GREATEST, /* NaN where either is */
+    ONNXD_SIMD_LEAST,
+    ONNXD_SIMD_POWER, /* a^b as C's pow() has it */
+    ONNXD_SIMD_PRELU, /* a < 0 ? a b : a */
     ONNXD_SIMD_BINARY_COUNT
 } onnxd_simd_binary;
 
@@ -138,6 +164,23 @@ typedef struct onnxd_simd_row {
     size_t count;
     bool a_step, b_step;
 } onnxd_simd_row;
+
+/* ---- reductions ------------------------------------------------------------------------------ */
+
+/* Of a NaN each is NaN. */
+typedef enum onnxd_simd_reduction {
+    ONNXD_SIMD_REDUCE_SUM,
+    ONNXD_SIMD_REDUCE_SQUARES,
+    ONNXD_SIMD_REDUCE_MAGNITUDES,
+    ONNXD_SIMD_REDUCE_MAX,
+    ONNXD_SIMD_REDUCE_MIN,
+    ONNXD_SIMD_REDUCTION_COUNT
+} onnxd_simd_reduction;
+
+/* (x - center) factor + addend */
+typedef struct onnxd_simd_line {
+    float center, factor, addend;
+} onnxd_simd_line;
 
 /* ---- normalisations -------------------------------------------------------------------------- */
 
@@ -295,6 +338,17 @@ typedef struct onnxd_simd {
     /* out[i] = activation(in[i]); out may be in. */
     void (*activate)(const onnxd_simd_activation *activation, size_t count, const float *in,
                      float *out);
+    /* Of `count` > 0 elements. */
+    float (*reduce)(onnxd_simd_reduction how, const float *in, size_t count);
+    /* Of `rows` > 0 rows, column by column. */
+    void (*reduce_columns)(onnxd_simd_reduction how, const float *in, size_t rows, size_t columns,
+                           size_t in_stride, float *out);
+    /* The sum of the squares of the distances to `center` of `count` > 0 elements. */
+    float (*spread)(const float *in, size_t count, float center);
+    /* The first element that equals `value`; `count` where none does. */
+    size_t (*find)(const float *in, size_t count, float value);
+    /* out may be in. */
+    void (*affine)(const float *in, size_t count, const onnxd_simd_line *line, float *out);
     void (*lstm)(const onnxd_simd_cell *cell);
     /* Fills `reset`; what follows takes recur's last gate as it then is. */
     void (*gru_reset)(const onnxd_simd_cell *cell);

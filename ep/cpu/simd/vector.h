@@ -170,6 +170,28 @@ static inline vf vf_sqrt(vf x)
 #endif
 }
 
+/* To the nearest integer, of two the even one; down; up. */
+typedef enum vf_rounding { VF_NEAREST, VF_DOWN, VF_UP } vf_rounding;
+
+/* `how` is a constant wherever this is inlined. */
+INLINED vf vf_round(vf x, const vf_rounding how)
+{
+#if defined(__AVX512F__)
+    return how == VF_NEAREST ? (vf)_mm512_roundscale_ps((__m512)x, _MM_FROUND_TO_NEAREST_INT)
+           : how == VF_DOWN  ? (vf)_mm512_roundscale_ps((__m512)x, _MM_FROUND_TO_NEG_INF)
+                             : (vf)_mm512_roundscale_ps((__m512)x, _MM_FROUND_TO_POS_INF);
+#elif defined(__AVX2__)
+    const int quiet = _MM_FROUND_NO_EXC;
+    return how == VF_NEAREST ? (vf)_mm256_round_ps((__m256)x, _MM_FROUND_TO_NEAREST_INT | quiet)
+           : how == VF_DOWN  ? (vf)_mm256_round_ps((__m256)x, _MM_FROUND_TO_NEG_INF | quiet)
+                             : (vf)_mm256_round_ps((__m256)x, _MM_FROUND_TO_POS_INF | quiet);
+#else
+    for (size_t i = 0; i < LANES; i++)
+        x[i] = how == VF_NEAREST ? rintf(x[i]) : how == VF_DOWN ? floorf(x[i]) : ceilf(x[i]);
+    return x;
+#endif
+}
+
 static inline vf vf_abs(vf x)
 {
     return (vf)((vi)x & 0x7fffffff);

@@ -256,7 +256,7 @@ static inline vf vf_activate(const onnxd_simd_activation *activation, vf x)
     case ONNXD_SIMD_GELU_TANH:
         return vf_gelu_tanh(x);
     case ONNXD_SIMD_IDENTITY:
-    case ONNXD_SIMD_FUNCTION_COUNT:
+    default:
         break;
     }
     return x;

@@ -1,5 +1,6 @@
 #include "tests/ep/cpu/engine.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -73,12 +74,79 @@ const onnxd_simd_activation each_activation[ONNXD_SIMD_FUNCTION_COUNT] = {
     {ONNXD_SIMD_EXP, 0, 0},
     {ONNXD_SIMD_GELU, 0, 0},
     {ONNXD_SIMD_GELU_TANH, 0, 0},
+    {ONNXD_SIMD_ABS, 0, 0},
+    {ONNXD_SIMD_NEGATIVE, 0, 0},
+    {ONNXD_SIMD_FLOOR, 0, 0},
+    {ONNXD_SIMD_CEIL, 0, 0},
+    {ONNXD_SIMD_ROUND, 0, 0},
+    {ONNXD_SIMD_SQRT, 0, 0},
+    {ONNXD_SIMD_RECIPROCAL, 0, 0},
+    {ONNXD_SIMD_SQUARE, 0, 0},
+    {ONNXD_SIMD_CUBE, 0, 0},
+    {ONNXD_SIMD_ROOT, 0, 0},
+    {ONNXD_SIMD_INVERSE_ROOT, 0, 0},
+    {ONNXD_SIMD_LOG, 0, 0},
+    {ONNXD_SIMD_SOFTPLUS, 0, 0},
+    {ONNXD_SIMD_SOFTSIGN, 0, 0},
+    {ONNXD_SIMD_MISH, 0, 0},
+    {ONNXD_SIMD_ELU, 0.75f, 0},
+    {ONNXD_SIMD_SELU, 1.6732632f, 1.050701f},
+    {ONNXD_SIMD_CELU, 1.25f, 0},
+    {ONNXD_SIMD_THRESHOLDED_RELU, 0.375f, 0},
 };
 
 /* Written so that NaN stays NaN. */
 static long double clip(long double x, long double low, long double high)
 {
     return x < low ? low : x > high ? high : x;
+}
+
+/* The functions that do not follow products. */
+static long double row_reference(const onnxd_simd_activation *a, long double x)
+{
+    const long double alpha = (long double)a->alpha;
+    switch (a->function) {
+    case ONNXD_SIMD_ABS:
+        return fabsl(x);
+    case ONNXD_SIMD_NEGATIVE:
+        return -x;
+    case ONNXD_SIMD_FLOOR:
+        return floorl(x);
+    case ONNXD_SIMD_CEIL:
+        return ceill(x);
+    case ONNXD_SIMD_ROUND:
+        return rintl(x);
+    case ONNXD_SIMD_SQRT:
+        return sqrtl(x);
+    case ONNXD_SIMD_RECIPROCAL:
+        return 1 / x;
+    case ONNXD_SIMD_SQUARE:
+        return x * x;
+    case ONNXD_SIMD_CUBE:
+        return x * x * x;
+    case ONNXD_SIMD_ROOT:
+        return powl(x, 0.5L);
+    case ONNXD_SIMD_INVERSE_ROOT:
+        return powl(x, -0.5L);
+    case ONNXD_SIMD_LOG:
+        return logl(x);
+    case ONNXD_SIMD_SOFTPLUS:
+        return (x > 0 ? x : 0) + log1pl(expl(-fabsl(x)));
+    case ONNXD_SIMD_SOFTSIGN:
+        return x / (1 + fabsl(x));
+    case ONNXD_SIMD_MISH:
+        return x > 50 ? x : x * tanhl(log1pl(expl(x)));
+    case ONNXD_SIMD_ELU:
+        return x < 0 ? alpha * expm1l(x) : x;
+    case ONNXD_SIMD_SELU:
+        return (long double)a->beta * (x > 0 ? x : alpha * expm1l(x));
+    case ONNXD_SIMD_CELU:
+        return x > 0 ? x : alpha * expm1l(x / alpha);
+    case ONNXD_SIMD_THRESHOLDED_RELU:
+        return x > alpha ? x : 0;
+    default:
+        return x;
+    }
 }
 
 long double activation_reference(const onnxd_simd_activation *a, long double x)
@@ -110,11 +178,22 @@ long double activation_reference(const onnxd_simd_activation *a, long double x)
         return x * (1 + erfl(x / sqrtl(2))) / 2;
     case ONNXD_SIMD_GELU_TANH:
         return x * (1 + tanhl(sqrtl(2 / acosl(-1)) * (x + 0.044715L * x * x * x))) / 2;
-    case ONNXD_SIMD_IDENTITY:
-    case ONNXD_SIMD_FUNCTION_COUNT:
-        break;
+    default:
+        return row_reference(a, x);
     }
-    return x;
+}
+
+double units_off(float got, long double want)
+{
+    int exponent;
+    if (isnan(want) || isinf(want) || fabsl(want) > (long double)FLT_MAX)
+        return (isnan(want) ? isnan(got) : got == (float)want) ? 0 : INFINITY;
+    if (isnan(got) || isinf(got))
+        return INFINITY;
+    (void)frexpl(want, &exponent);
+    if (want == 0 || exponent < FLT_MIN_EXP)
+        exponent = FLT_MIN_EXP;
+    return (double)ldexpl(fabsl((long double)got - want), FLT_MANT_DIG - exponent);
 }
 
 bool is_near(double got, double expected, double tolerance)

@@ -23,6 +23,9 @@ bool is_guarded(const float *from, size_t count);
 extern const onnxd_simd_activation each_activation[ONNXD_SIMD_FUNCTION_COUNT];
 long double activation_reference(const onnxd_simd_activation *activation, long double x);
 
+/* How far `got` is from the true value, in units in the last place of a float of that size. */
+double units_off(float got, long double want);
+
 /* Fails unless `got` is within `tolerance` of `expected`, or both are the same infinity or NaN.
  * What comes behind is a format that says where. */
 #define expect_near(got, expected, tolerance, ...)                                                 \

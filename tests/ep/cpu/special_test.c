@@ -54,10 +54,14 @@ static void check_node(fixture *f, test_node *t, test_run *run)
     for (int i = 0; i < MAX_OPERANDS; i++) {
         if (run->inputs[i] != NULL)
             reference.inputs[i] = onnxd_tensor_retain(run->inputs[i]);
+        reference.is_constant[i] = run->is_constant[i];
     }
     expect_ok(run_node(f->portable, t, &reference));
     expect_ok(run_node(f->fast, t, run));
-    for (size_t i = 0; i < run->outputs[0]->count; i++) {
+    if (run->outputs[0]->dtype != ONNXD_FLOAT)
+        cr_expect_arr_eq(run->outputs[0]->data, reference.outputs[0]->data, run->outputs[0]->bytes,
+                         "%s with %s", t->node->op_type, run->implementation);
+    for (size_t i = 0; run->outputs[0]->dtype == ONNXD_FLOAT && i < run->outputs[0]->count; i++) {
         double is = tensor_at(run->outputs[0], i), wanted = tensor_at(reference.outputs[0], i);
         if (is_close(is, wanted))
             continue;
@@ -101,6 +105,41 @@ Test(special, relu)
 {
     const int64_t dims[] = {7, 19};
     check_unary("Relu", 2, dims);
+}
+
+/* Of every operator that goes element by element with a vector kernel. */
+Test(special, functions)
+{
+    static const char *const types[] = {
+        "Abs",        "Neg", "Floor", "Ceil",     "Sqrt", "Log",   "Softplus",
+        "Reciprocal", "Elu", "Selu",  "Softsign", "Celu", "Round", "ThresholdedRelu"};
+    const int64_t dims[] = {7, 19};
+    for (size_t i = 0; i < ONNXD_COUNT(types); i++)
+        check_unary(types[i], 2, dims);
+}
+
+/* Bounds that are there or not, constant or not, NaN, or the wrong way round. */
+Test(special, clip)
+{
+    static const float bounds[][2] = {{-0.25f, 0.5f}, {0.5f, -0.25f}, {NAN, 0.5f}, {-INFINITY, 0}};
+    const int64_t dims[] = {7, 19};
+    fixture f = open_both();
+    for (int round = 0; round < 4 * ROUNDS; round++) {
+        test_node t;
+        test_run run = {0};
+        const float *bound = bounds[round / 4 % 4];
+        node_init(&t, "Clip", 13, 3, 1);
+        run.inputs[0] = input_for(&f, 2, dims, round % ROUNDS);
+        for (int i = 1; i <= 2; i++) {
+            if ((round & i) != 0)
+                run.inputs[i] = tensor_of(0, NULL, &bound[i - 1]);
+            else
+                t.node->inputs[i] = ONNXD_NONE;
+            run.is_constant[i] = round % 3 == 0;
+        }
+        check_node(&f, &t, &run);
+    }
+    close_both(&f);
 }
 
 Test(special, softmax)
@@ -154,6 +193,101 @@ Test(special, add_multiply_and_sum)
     check_binary("Add");
     check_binary("Mul");
     check_binary("Sum");
+}
+
+Test(special, extremes_and_powers)
+{
+    check_binary("Max");
+    check_binary("Min");
+    check_binary("Pow");
+    check_binary("PRelu");
+}
+
+/* One exponent for all, and shapes of which no two dimensions merge. */
+Test(special, powers_and_extremes_that_are_broadcast)
+{
+    static const float exponents[] = {2, 3, -1, 0.5f, -0.5f, 1, 0, 1.7f, NAN};
+    static const char *const types[] = {"Pow", "Max", "Min", "PRelu"};
+    const int64_t dims[] = {3, 5, 7}, other[] = {5, 1};
+    fixture f = open_both();
+    for (int round = 0; round < 9 * ROUNDS; round++) {
+        test_node t;
+        test_run run = {0};
+        node_init(&t, types[round % 4], 13, 2, 1);
+        run.inputs[0] = input_for(&f, 3, dims, round % ROUNDS);
+        run.inputs[1] = round % 2 == 0 ? tensor_of(0, NULL, &exponents[round % 9])
+                                       : tensor_random(&f.seed, 2, other);
+        check_node(&f, &t, &run);
+    }
+    close_both(&f);
+}
+
+/* Rows, columns and what is neither: the axes' bits choose dimensions, one of which is 1. */
+Test(special, reductions)
+{
+    static const char *const types[] = {"ReduceSum",       "ReduceMean",  "ReduceMax",
+                                        "ReduceMin",       "ReduceL1",    "ReduceL2",
+                                        "ReduceSumSquare", "ReduceLogSum"};
+    const int64_t dims[] = {3, 20, 1, 9};
+    fixture f = open_both();
+    for (int round = 0; round < 8 * ROUNDS; round++) {
+        for (int bits = 0; bits < 16; bits++) {
+            test_node t;
+            test_run run = {0};
+            int64_t axes[4], count = 0;
+            for (int i = 0; i < 4; i++)
+                if ((bits >> i & 1) != 0)
+                    axes[count++] = i;
+            const onnxd_shape shape = onnxd_shape_from(1, &count);
+            node_init(&t, types[round % 8], 20, 2, 1);
+            node_int(&t, "keepdims", round % 2);
+            node_int(&t, "noop_with_empty_axes", round / 2 % 2);
+            run.inputs[0] = input_for(&f, 4, dims, round % ROUNDS);
+            expect_ok(onnxd_tensor_create(ONNXD_INT64, &shape, &run.inputs[1]));
+            memcpy(run.inputs[1]->data, axes, (size_t)count * sizeof(*axes));
+            run.is_constant[1] = true;
+            check_node(&f, &t, &run);
+        }
+    }
+    close_both(&f);
+}
+
+Test(special, arg_reductions)
+{
+    const int64_t dims[] = {4, 2, 37};
+    fixture f = open_both();
+    for (int round = 0; round < 4 * ROUNDS; round++) {
+        test_node t;
+        test_run run = {0};
+        node_init(&t, round % 2 == 0 ? "ArgMax" : "ArgMin", 13, 1, 1);
+        node_int(&t, "axis", round % 3 - 1);
+        node_int(&t, "select_last_index", round / 2 % 2);
+        node_int(&t, "keepdims", round / 4 % 2);
+        run.inputs[0] = input_for(&f, 3, dims, round % ROUNDS);
+        check_node(&f, &t, &run);
+    }
+    close_both(&f);
+}
+
+Test(special, group_normalization)
+{
+    const int64_t dims[] = {2, 6, 5, 7}, channels[] = {6}, groups[] = {3};
+    fixture f = open_both();
+    for (int round = 0; round < 3 * ROUNDS; round++) {
+        test_node t;
+        test_run run = {0};
+        const bool is_instance = round % 3 == 0;
+        const int64_t opset = round % 3 == 1 ? 18 : 21;
+        node_init(&t, is_instance ? "InstanceNormalization" : "GroupNormalization", opset, 3, 1);
+        if (!is_instance)
+            node_int(&t, "num_groups", 3);
+        run.inputs[0] = input_for(&f, round % 2 == 0 ? 4 : 2, dims, round % ROUNDS / 7 * 7 + 3);
+        for (int i = 1; i <= 2; i++)
+            run.inputs[i] =
+                tensor_random(&f.seed, 1, !is_instance && opset < 21 ? groups : channels);
+        check_node(&f, &t, &run);
+    }
+    close_both(&f);
 }
 
 static void check_pool(const char *op_type)

@@ -134,7 +134,7 @@ static void check_extras(const onnxd_simd *simd)
     for (int m = 0; m < METHODS; m++) {
         convolution_data data;
         convolution_data_init(&cases[m], 4, &data);
-        for (int function = 0; function < ONNXD_SIMD_FUNCTION_COUNT; function++) {
+        for (int function = 0; function < ONNXD_SIMD_FUSED_COUNT; function++) {
             for (unsigned bits = 0; bits < 4 && function != ONNXD_SIMD_EXP; bits++) {
                 const convolution_extras extras = {(bits & 1) != 0, (bits & 2) != 0,
                                                    (onnxd_simd_function)function};

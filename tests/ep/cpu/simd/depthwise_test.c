@@ -129,7 +129,7 @@ static void check_posts(const onnxd_simd *simd)
     for (size_t c = 0; c < sizeof(channels) / sizeof(channels[0]); c++) {
         float *bias = random_floats(&seed, channels[c]);
         float *residual = random_floats(&seed, channels[c] * PIXELS);
-        for (int function = 0; function < ONNXD_SIMD_FUNCTION_COUNT; function++) {
+        for (int function = 0; function < ONNXD_SIMD_FUSED_COUNT; function++) {
             for (unsigned bits = 0; bits < 16; bits++) {
                 const onnxd_simd_post post = {.activation = each_activation[function],
                                               .bias = (bits & 1) != 0 ? bias : NULL,

@@ -206,7 +206,7 @@ static void check_posts(const onnxd_simd *simd)
     const uint32_t columns[] = {1, lanes - 1, lanes, lanes + 1, 2 * lanes - 1, simd->tile_columns};
     for (uint32_t rows = 1; rows <= simd->tile_rows; rows++)
         for (size_t c = 0; c < sizeof(columns) / sizeof(columns[0]); c++)
-            for (int function = 0; function < ONNXD_SIMD_FUNCTION_COUNT; function++)
+            for (int function = 0; function < ONNXD_SIMD_FUSED_COUNT; function++)
                 for (unsigned bits = 0; bits < 8; bits++)
                     check_tile(simd, &(tile_case){.rows = rows,
                                                   .columns = columns[c],

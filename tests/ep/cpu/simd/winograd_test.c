@@ -149,7 +149,7 @@ static void check_out_posts(const onnxd_simd *simd)
 {
     static const size_t maps[] = {1, 4, 19, 32};
     for (size_t m = 0; m < sizeof(maps) / sizeof(maps[0]); m++)
-        for (int function = 0; function < ONNXD_SIMD_FUNCTION_COUNT; function++)
+        for (int function = 0; function < ONNXD_SIMD_FUSED_COUNT; function++)
             for (unsigned bits = 0; bits < 4 && function != ONNXD_SIMD_EXP; bits++)
                 check_out_case(simd, &(out_case){.maps = maps[m],
                                                  .rows = 4,
