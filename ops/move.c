@@ -83,8 +83,8 @@ static void move_plane(const moves *move, const plane *p, void *destination, con
 static bool is_transposing(const onnxd_loop *loop)
 {
     int32_t last = loop->rank - 1;
-    return loop->rank >= 2 && loop->strides[1][last] != 1 && loop->strides[1][last - 1] == 1 &&
-           loop->dims[last - 1] > 1;
+    return loop->rank >= 2 && loop->strides[1][last] != 1 && loop->strides[1][last] != 0 &&
+           loop->strides[1][last - 1] == 1 && loop->dims[last - 1] > 1;
 }
 
 static void move_planes(const onnxd_loop *loop, size_t element_bytes, char *destination,

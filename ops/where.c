@@ -14,19 +14,31 @@ static onnxd_status *infer(onnxd_infer *infer)
 typedef void (*select_row)(void *out, const uint8_t *condition, const void *x, const void *y,
                            size_t count, const int64_t *steps);
 
+/* What is repeated is read once. */
+#define SELECT(T, WHEN_TRUE, WHEN_FALSE)                                                           \
+    do {                                                                                           \
+        ONNXD_VECTORIZE                                                                            \
+        for (size_t i = 0; i < count; i++) {                                                       \
+            const T when_true = WHEN_TRUE, when_false = WHEN_FALSE;                                \
+            out[i] = condition[i] != 0 ? when_true : when_false;                                   \
+        }                                                                                          \
+    } while (0)
+
 #define DEFINE_SELECT(bytes, T)                                                                    \
     static void select_##bytes(void *out_data, const uint8_t *condition, const void *x_data,       \
                                const void *y_data, size_t count, const int64_t *steps)             \
     {                                                                                              \
         T *out = out_data;                                                                         \
-        const T *x = x_data, *y = y_data;                                                          \
+        const T *x = x_data, *y = y_data, first_x = *x, first_y = *y;                              \
         int64_t c_step = steps[0], x_step = steps[1], y_step = steps[2];                           \
         if (c_step == 1 && x_step == 1 && y_step == 1) {                                           \
-            ONNXD_VECTORIZE                                                                        \
-            for (size_t i = 0; i < count; i++) {                                                   \
-                T when_true = x[i], when_false = y[i];                                             \
-                out[i] = condition[i] != 0 ? when_true : when_false;                               \
-            }                                                                                      \
+            SELECT(T, x[i], y[i]);                                                                 \
+        } else if (c_step == 1 && x_step == 1) {                                                   \
+            SELECT(T, x[i], first_y);                                                              \
+        } else if (c_step == 1 && y_step == 1) {                                                   \
+            SELECT(T, first_x, y[i]);                                                              \
+        } else if (c_step == 1) {                                                                  \
+            SELECT(T, first_x, first_y);                                                           \
         } else {                                                                                   \
             for (int64_t i = 0; i < (int64_t)count; i++)                                           \
                 out[i] = condition[i * c_step] != 0 ? x[i * x_step] : y[i * y_step];               \

@@ -204,6 +204,7 @@ extern const onnxd_cpu_implementation onnxd_cpu_simd_transpose;
 extern const onnxd_cpu_implementation onnxd_cpu_simd_unary;
 extern const onnxd_cpu_implementation onnxd_cpu_simd_clip;
 extern const onnxd_cpu_implementation onnxd_cpu_simd_binary;
+extern const onnxd_cpu_implementation onnxd_cpu_simd_cast;
 extern const onnxd_cpu_implementation onnxd_cpu_simd_reduce;
 extern const onnxd_cpu_implementation onnxd_cpu_simd_arg;
 extern const onnxd_cpu_implementation onnxd_cpu_simd_group_norm;

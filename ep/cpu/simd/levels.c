@@ -16,12 +16,21 @@ const char *onnxd_simd_level_name(onnxd_simd_level level)
 
 #if defined(__x86_64__)
 
+#include <cpuid.h>
+
+/* Not every compiler knows the feature by name. */
+static bool has_f16c(void)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+
 /* The compiler's run-time checks include whether the operating system saves the registers. */
 bool onnxd_simd_is_available(onnxd_simd_level level)
 {
     switch (level) {
     case ONNXD_SIMD_AVX2:
-        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
     case ONNXD_SIMD_AVX512:
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&

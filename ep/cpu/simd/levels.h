@@ -26,6 +26,7 @@
     void onnxd_simd_binary_##level(onnxd_simd_binary op, const onnxd_simd_row *row);               \
     void onnxd_simd_activate_##level(const onnxd_simd_activation *activation, size_t count,        \
                                      const float *in, float *out);                                 \
+    void onnxd_simd_cast_##level(onnxd_simd_cast cast, const void *in, size_t count, void *out);   \
     float onnxd_simd_reduce_##level(onnxd_simd_reduction how, const float *in, size_t count);      \
     void onnxd_simd_reduce_columns_##level(onnxd_simd_reduction how, const float *in, size_t rows, \
                                            size_t columns, size_t in_stride, float *out);          \

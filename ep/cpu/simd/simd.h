@@ -4,7 +4,7 @@
  *
  *   level     instructions              lanes   tile of the matrix product
  *   portable  what the compiler targets  4      4 x 8
- *   avx2      AVX2 and FMA               8      6 x 16
+ *   avx2      AVX2, FMA and F16C         8      6 x 16
  *   avx512    AVX-512 F, BW, DQ and VL  16      12 x 32
  *
  * Each file of the folder that ends in _kernels.c is compiled for every level, with
@@ -164,6 +164,39 @@ typedef struct onnxd_simd_row {
     size_t count;
     bool a_step, b_step;
 } onnxd_simd_row;
+
+/* ---- element types --------------------------------------------------------------------------- */
+
+/* X(from, to), by the names of base/dtype.h. */
+#define ONNXD_SIMD_EACH_CAST(X)                                                                    \
+    X(FLOAT, FLOAT16)                                                                              \
+    X(FLOAT, DOUBLE)                                                                               \
+    X(FLOAT, INT8)                                                                                 \
+    X(FLOAT, UINT8)                                                                                \
+    X(FLOAT, INT32)                                                                                \
+    X(FLOAT, INT64)                                                                                \
+    X(FLOAT, BOOL)                                                                                 \
+    X(FLOAT16, FLOAT)                                                                              \
+    X(DOUBLE, FLOAT)                                                                               \
+    X(INT8, FLOAT)                                                                                 \
+    X(UINT8, FLOAT)                                                                                \
+    X(UINT8, INT32)                                                                                \
+    X(INT32, FLOAT)                                                                                \
+    X(INT32, INT64)                                                                                \
+    X(INT32, BOOL)                                                                                 \
+    X(INT64, FLOAT)                                                                                \
+    X(INT64, INT32)                                                                                \
+    X(INT64, BOOL)                                                                                 \
+    X(BOOL, FLOAT)                                                                                 \
+    X(BOOL, INT32)                                                                                 \
+    X(BOOL, INT64)
+
+typedef enum onnxd_simd_cast {
+#define ONNXD_SIMD_CAST(from, to) ONNXD_SIMD_CAST_##from##_##to,
+    ONNXD_SIMD_EACH_CAST(ONNXD_SIMD_CAST)
+#undef ONNXD_SIMD_CAST
+        ONNXD_SIMD_CAST_COUNT
+} onnxd_simd_cast;
 
 /* ---- reductions ------------------------------------------------------------------------------ */
 
@@ -338,6 +371,7 @@ typedef struct onnxd_simd {
     /* out[i] = activation(in[i]); out may be in. */
     void (*activate)(const onnxd_simd_activation *activation, size_t count, const float *in,
                      float *out);
+    void (*cast)(onnxd_simd_cast cast, const void *in, size_t count, void *out);
     /* Of `count` > 0 elements. */
     float (*reduce)(onnxd_simd_reduction how, const float *in, size_t count);
     /* Of `rows` > 0 rows, column by column. */

@@ -30,6 +30,7 @@ const onnxd_simd LEVEL_NAME(onnxd_simd) = {
     .transpose = LEVEL_NAME(onnxd_simd_transpose),
     .binary = LEVEL_NAME(onnxd_simd_binary),
     .activate = LEVEL_NAME(onnxd_simd_activate),
+    .cast = LEVEL_NAME(onnxd_simd_cast),
     .reduce = LEVEL_NAME(onnxd_simd_reduce),
     .reduce_columns = LEVEL_NAME(onnxd_simd_reduce_columns),
     .spread = LEVEL_NAME(onnxd_simd_spread),
