@@ -195,6 +195,7 @@ extern const onnxd_cpu_implementation onnxd_cpu_onednn_softmax;
 extern const onnxd_cpu_implementation onnxd_cpu_onednn_lrn;
 extern const onnxd_cpu_implementation onnxd_cpu_simd_blocks;
 extern const onnxd_cpu_implementation onnxd_cpu_simd_convolution;
+extern const onnxd_cpu_implementation onnxd_cpu_simd_conv_transpose;
 extern const onnxd_cpu_implementation onnxd_cpu_simd_pool;
 extern const onnxd_cpu_implementation onnxd_cpu_simd_softmax;
 extern const onnxd_cpu_implementation onnxd_cpu_simd_norm;

@@ -5,6 +5,7 @@
 
 #include "base/size_math.h"
 #include "ops/gemm_core.h"
+#include "ops/image/conv_transpose.h"
 #include "ops/ops.h"
 #include "ops/real.h"
 #include "ops/support.h"
@@ -247,40 +248,31 @@ static onnxd_status *infer(onnxd_infer *context)
 
 /* ---- the kernel ------------------------------------------------------------------------------ */
 
-/* Depth, height and width; absent leading ones have extent 1. */
-typedef struct transpose_extent {
-    int64_t in[3], out[3], kernel[3], stride[3], dilation[3], pad_begin[3];
-    size_t batch, groups, channels_per_group, maps_per_group;
-    size_t in_plane; /* 0 when the input has no elements */
-    size_t out_plane, kernel_plane;
-    size_t block; /* maps in one matrix product, at least 1 */
-} transpose_extent;
-
 /* What the rows of a matrix product may take before they are added up: they should stay in cache.
  */
 #define BLOCK_BYTES ((size_t)1 << 20)
 
-/* `pads`: the input that holds them, NULL where there is none or they do not matter. */
-static onnxd_status *extent_of(const onnxd_compute *context, const onnxd_tensor_view *pads,
-                               transpose_extent *out_extent)
+onnxd_status *onnxd_transpose_extent_of(const onnxd_node *node, onnxd_dtype dtype,
+                                        const onnxd_shape *input, const onnxd_shape *weights,
+                                        const onnxd_tensor_view *pads,
+                                        onnxd_transpose_extent *out_extent)
 {
-    conv_transpose_params own = *(const conv_transpose_params *)context->params;
+    conv_transpose_params own = *(const conv_transpose_params *)node->params;
     const conv_transpose_params *params = &own;
-    const onnxd_shape *input = &context->inputs[0].shape, *weights = &context->inputs[1].shape;
-    size_t spatial = (size_t)input->rank - 2, element = onnxd_dtype_size(context->inputs[0].dtype);
-    transpose_extent e = {.batch = (size_t)input->dims[0],
-                          .groups = (size_t)params->group,
-                          .channels_per_group = (size_t)(input->dims[1] / params->group),
-                          .maps_per_group = (size_t)weights->dims[1]};
+    size_t spatial = (size_t)input->rank - 2, inputs = 0;
+    onnxd_transpose_extent e = {.batch = (size_t)input->dims[0],
+                                .groups = (size_t)params->group,
+                                .channels_per_group = (size_t)(input->dims[1] / params->group),
+                                .maps_per_group = (size_t)weights->dims[1]};
     if (pads != NULL)
-        ONNXD_TRY(read_pads(context->node, pads, spatial, &own));
+        ONNXD_TRY(read_pads(node, pads, spatial, &own));
     for (size_t i = 0; i < 3 - spatial; i++)
         e.in[i] = e.out[i] = e.kernel[i] = e.stride[i] = e.dilation[i] = 1;
     for (size_t i = 0; i < spatial; i++) {
         size_t to = 3 - spatial + i;
         transpose_axis axis = {0};
-        ONNXD_TRY(resolve_axis(params, context->node, spatial, i, input->dims[2 + i],
-                               weights->dims[2 + i], &axis));
+        ONNXD_TRY(resolve_axis(params, node, spatial, i, input->dims[2 + i], weights->dims[2 + i],
+                               &axis));
         e.in[to] = input->dims[2 + i];
         e.out[to] = axis.out;
         e.kernel[to] = weights->dims[2 + i];
@@ -290,13 +282,14 @@ static onnxd_status *extent_of(const onnxd_compute *context, const onnxd_tensor_
     }
     /* Beside a zero among batch and channels the plane's extents may be huge; then only the bias is
      * left of the result. */
-    e.in_plane = onnxd_tensor_view_count(&context->inputs[0]) == 0 ? 0 : onnxd_window_volume(e.in);
+    e.in_plane = onnxd_shape_count(input, &inputs) && inputs == 0 ? 0 : onnxd_window_volume(e.in);
     e.out_plane = onnxd_window_volume(e.out);
     e.kernel_plane = onnxd_window_volume(e.kernel);
     size_t map_bytes;
     e.block = 1;
     if (onnxd_size_mul(e.in_plane, e.kernel_plane, &map_bytes) &&
-        onnxd_size_mul(map_bytes, element, &map_bytes) && map_bytes > 0 && map_bytes < BLOCK_BYTES)
+        onnxd_size_mul(map_bytes, onnxd_dtype_size(dtype), &map_bytes) && map_bytes > 0 &&
+        map_bytes < BLOCK_BYTES)
         e.block = BLOCK_BYTES / map_bytes;
     if (e.block > e.maps_per_group)
         e.block = e.maps_per_group;
@@ -304,14 +297,28 @@ static onnxd_status *extent_of(const onnxd_compute *context, const onnxd_tensor_
     return NULL;
 }
 
+static onnxd_status *extent_of(const onnxd_compute *context, const onnxd_tensor_view *pads,
+                               onnxd_transpose_extent *out_extent)
+{
+    return onnxd_transpose_extent_of(context->node, context->inputs[0].dtype,
+                                     &context->inputs[0].shape, &context->inputs[1].shape, pads,
+                                     out_extent);
+}
+
 #define KERNEL_FILE "ops/image/conv_transpose_kernel.inc"
 #include "ops/for_float_double.inc"
 #undef KERNEL_FILE
 
+void onnxd_transpose_add(const onnxd_transpose_extent *extent, const float *rows, size_t count,
+                         float *out)
+{
+    add_maps_float(extent, rows, count, out);
+}
+
 /* The rows of one matrix product; for half types also one widened copy of every tensor. */
 static size_t workspace_bytes(const onnxd_compute *context)
 {
-    transpose_extent e;
+    onnxd_transpose_extent e;
     size_t count, outputs = onnxd_tensor_view_count(&context->outputs[0]);
     /* Pads decide only on the output, and as an input have no value yet. */
     onnxd_status *status = extent_of(context, NULL, &e);
@@ -339,7 +346,7 @@ static const onnxd_tensor_view *bias_of(const onnxd_compute *context)
     return onnxd_compute_input(context, params->bias_input);
 }
 
-static void compute_half(const onnxd_compute *context, const transpose_extent *extent)
+static void compute_half(const onnxd_compute *context, const onnxd_transpose_extent *extent)
 {
     const onnxd_tensor_view *output = &context->outputs[0];
     float *next = context->workspace;
@@ -362,7 +369,7 @@ static onnxd_status *compute(const onnxd_compute *context)
 {
     const conv_transpose_params *params = context->params;
     const onnxd_tensor_view *inputs = context->inputs;
-    transpose_extent extent;
+    onnxd_transpose_extent extent;
     if (onnxd_tensor_view_count(&context->outputs[0]) == 0)
         return NULL;
     ONNXD_TRY(extent_of(

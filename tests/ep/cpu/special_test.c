@@ -365,3 +365,37 @@ Test(special, convolution)
     }
     close_both(&f);
 }
+
+/* Overlapping windows, gaps between them, groups, dilations and pads, in 1 to 3 dimensions. */
+Test(special, transposed_convolution)
+{
+    fixture f = open_both();
+    for (int round = 0; round < 60; round++) {
+        test_node t;
+        test_run run = {0};
+        const int32_t spatial = round % 3 + 1;
+        const int64_t groups = round % 4 == 0 ? 2 : 1, maps = 1 + round % 13;
+        int64_t dims[5] = {1 + round % 2, groups * (3 + round % 5)}, weights[5] = {dims[1], maps};
+        int64_t strides[3], dilations[3], pads[6];
+        for (int i = 0; i < spatial; i++) {
+            dims[2 + i] = 3 + (round + i) % 5;
+            weights[2 + i] = 1 + (round / 2 + i) % 4;
+            strides[i] = 1 + (round / 3 + i) % 3;
+            dilations[i] = 1 + (round / 7 + i) % 2;
+            pads[i] = (weights[2 + i] - 1) / 2;
+            pads[spatial + i] = weights[2 + i] > 1;
+        }
+        const int64_t bias = groups * maps;
+        node_init(&t, "ConvTranspose", 11, round % 2 == 0 ? 3 : 2, 1);
+        node_int(&t, "group", groups);
+        node_ints(&t, "strides", (size_t)spatial, strides);
+        node_ints(&t, "dilations", (size_t)spatial, dilations);
+        node_ints(&t, "pads", 2 * (size_t)spatial, pads);
+        run.inputs[0] = tensor_random(&f.seed, spatial + 2, dims);
+        run.inputs[1] = tensor_random(&f.seed, spatial + 2, weights);
+        run.inputs[2] = round % 2 == 0 ? tensor_random(&f.seed, 1, &bias) : NULL;
+        run.is_constant[1] = true;
+        check_node(&f, &t, &run);
+    }
+    close_both(&f);
+}
