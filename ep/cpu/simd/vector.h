@@ -181,10 +181,9 @@ INLINED vf vf_round(vf x, const vf_rounding how)
            : how == VF_DOWN  ? (vf)_mm512_roundscale_ps((__m512)x, _MM_FROUND_TO_NEG_INF)
                              : (vf)_mm512_roundscale_ps((__m512)x, _MM_FROUND_TO_POS_INF);
 #elif defined(__AVX2__)
-    const int quiet = _MM_FROUND_NO_EXC;
-    return how == VF_NEAREST ? (vf)_mm256_round_ps((__m256)x, _MM_FROUND_TO_NEAREST_INT | quiet)
-           : how == VF_DOWN  ? (vf)_mm256_round_ps((__m256)x, _MM_FROUND_TO_NEG_INF | quiet)
-                             : (vf)_mm256_round_ps((__m256)x, _MM_FROUND_TO_POS_INF | quiet);
+    return how == VF_NEAREST ? (vf)_mm256_round_ps((__m256)x, _MM_FROUND_TO_NEAREST_INT)
+           : how == VF_DOWN  ? (vf)_mm256_round_ps((__m256)x, _MM_FROUND_TO_NEG_INF)
+                             : (vf)_mm256_round_ps((__m256)x, _MM_FROUND_TO_POS_INF);
 #else
     for (size_t i = 0; i < LANES; i++)
         x[i] = how == VF_NEAREST ? rintf(x[i]) : how == VF_DOWN ? floorf(x[i]) : ceilf(x[i]);
