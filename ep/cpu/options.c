@@ -6,7 +6,8 @@
 #define TERABYTE 1099511627776.0
 
 static const char *const winograd_choices[] = {"auto", "off", NULL};
-static const char *const isa_choices[] = {"auto", "portable", "avx2", "avx512", NULL};
+static const char *const isa_choices[] = {"auto",   "portable",    "avx2",
+                                          "avx512", "avx512_vnni", NULL};
 
 const onnxd_ep_option_def onnxd_cpu_option_defs[] = {
     {.key = "cpu.threads",

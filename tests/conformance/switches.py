@@ -12,7 +12,8 @@ import subprocess
 
 # Options of cpu_ep, each by itself.
 OPTIONS = (("cpu.isa", "portable"), ("cpu.isa", "avx2"), ("cpu.isa", "avx512"),
-           ("cpu.winograd", "off"), ("cpu.vector_kernels", False), ("cpu.onednn", False))
+           ("cpu.isa", "avx512_vnni"), ("cpu.winograd", "off"), ("cpu.vector_kernels", False),
+           ("cpu.onednn", False))
 
 
 @dataclasses.dataclass

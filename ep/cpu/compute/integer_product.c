@@ -29,16 +29,17 @@ bool onnxd_integer_padded_columns(const onnxd_simd *simd, size_t columns, size_t
     return true;
 }
 
-/* Of a panel of fours. */
-static size_t marks_bytes(uint8_t step, size_t taps, size_t steps)
+/* Of a panel of fours, where the level needs marks. */
+static size_t marks_bytes(const onnxd_simd *simd, uint8_t step, size_t taps, size_t steps)
 {
-    const size_t bytes = step == ONNXD_FOUR ? taps * (steps / 2) : 0;
+    const bool has_marks = step == ONNXD_FOUR && !simd->takes_any_bytes;
+    const size_t bytes = has_marks ? taps * (steps / 2) : 0;
     return (bytes + ONNXD_PACKED_ALIGNMENT - 1) / ONNXD_PACKED_ALIGNMENT * ONNXD_PACKED_ALIGNMENT;
 }
 
-static size_t panel_bytes(uint8_t step, size_t taps, size_t steps, size_t width)
+static size_t panel_bytes(const onnxd_simd *simd, uint8_t step, size_t taps, size_t steps)
 {
-    return marks_bytes(step, taps, steps) + taps * steps * step * width;
+    return marks_bytes(simd, step, taps, steps) + taps * steps * step * simd->tile_columns;
 }
 
 bool onnxd_integer_packed_bytes(const onnxd_simd *simd, const onnxd_integer_matrix *b,
@@ -53,8 +54,7 @@ bool onnxd_integer_packed_bytes(const onnxd_simd *simd, const onnxd_integer_matr
         !onnxd_size_mul(bytes, columns, &bytes) || bytes > SIZE_MAX / 2)
         return false;
     *out_bytes = columns / simd->tile_columns *
-                 panel_bytes(b->step, b->is_joined ? 1 : b->taps, onnxd_integer_steps(b),
-                             simd->tile_columns);
+                 panel_bytes(simd, b->step, b->is_joined ? 1 : b->taps, onnxd_integer_steps(b));
     return true;
 }
 
@@ -123,9 +123,10 @@ static bool can_mark(const int8_t *steps, size_t width)
     return worst_above <= MOST_ABOVE && worst_below >= MOST_BELOW;
 }
 
-static void mark_panel(int8_t *panel, size_t taps, size_t steps, size_t width)
+/* The weights stand behind the marks, `marks_size` bytes. */
+static void mark_panel(int8_t *panel, size_t marks_size, size_t taps, size_t steps, size_t width)
 {
-    const int8_t *packed = panel + marks_bytes(ONNXD_FOUR, taps, steps);
+    const int8_t *packed = panel + marks_size;
     bool *marks = (bool *)(void *)panel;
     for (size_t t = 0; t < taps; t++)
         for (size_t k = 0; k < steps / 2; k++)
@@ -138,13 +139,13 @@ void onnxd_integer_pack(const onnxd_simd *simd, const onnxd_integer_matrix *b, i
     if (!onnxd_integer_packed_bytes(simd, b, &bytes))
         return;
     const size_t taps = b->is_joined ? 1 : b->taps, steps = onnxd_integer_steps(b);
-    const size_t width = simd->tile_columns, marks = marks_bytes(b->step, taps, steps);
+    const size_t width = simd->tile_columns, marks = marks_bytes(simd, b->step, taps, steps);
     memset(packed, 0, bytes);
     for (size_t j = 0; j < b->columns; j += width) {
         pack_panel(b, j, width, packed + marks);
-        if (b->step == ONNXD_FOUR)
-            mark_panel(packed, taps, steps, width);
-        packed += panel_bytes(b->step, taps, steps, width);
+        if (marks > 0)
+            mark_panel(packed, marks, taps, steps, width);
+        packed += panel_bytes(simd, b->step, taps, steps);
     }
 }
 
@@ -175,7 +176,7 @@ bool onnxd_integer_fits_fours(const onnxd_simd *simd, const onnxd_integer_matrix
 {
     if (simd->byte_product == NULL)
         return false;
-    if (is_small(b))
+    if (simd->takes_any_bytes || is_small(b))
         return true;
     for (size_t j = 0; j < b->columns; j++) {
         int8_t first = 0;
@@ -316,10 +317,10 @@ void onnxd_integer_block_run(const onnxd_simd *simd, const onnxd_integer_block *
     p.block = block;
     for (size_t j = block->first_column; j < end; j += simd->tile_columns) {
         const int8_t *first =
-            block->packed + j / simd->tile_columns *
-                                panel_bytes(step, block->taps, block->steps, simd->tile_columns);
+            block->packed +
+            j / simd->tile_columns * panel_bytes(simd, step, block->taps, block->steps);
         p.marks = (const bool *)(const void *)first;
-        p.packed = first + marks_bytes(step, block->taps, block->steps);
+        p.packed = first + marks_bytes(simd, step, block->taps, block->steps);
         p.zeros = block->zeros == NULL ? NULL : block->zeros + 2 * j;
         if (block->steps * block->taps == 0)
             memset(p.sums, 0, sizeof(p.sums));

@@ -10,8 +10,8 @@
  *          is worked on is widened, less its zero points, for all rows of a block. Products of
  *          16-bit pairs need neither terms for zero points nor room for saturation.
  *   fours  A is UINT8, read where it lies, B INT8 without zero points. A's zero point times the
- * sums of B's columns is taken off the sums. The processor adds two products in 16 bits: only for a
- * B that keeps those sums exact for every A.
+ *          sums of B's columns is taken off the sums. Without VNNI the processor adds two products
+ *          in 16 bits: only for a B that keeps those sums exact for every A.
  *
  * Packed B is cut into panels of tile_columns columns. A panel holds, for each step of the depth,
  * its columns one after the other, of each the two or four elements. Where a depth does not end

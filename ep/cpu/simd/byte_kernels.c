@@ -4,8 +4,11 @@
 
 #if defined(__AVX2__)
 
-/* Fewer rows than TILE_ROWS: a step has intermediate results that want registers too. */
-#if defined(__AVX512F__)
+/* Without VNNI fewer rows than TILE_ROWS: a step has intermediate results that want registers too.
+ */
+#if defined(__AVX512VNNI__)
+#define BYTE_ROWS TILE_ROWS
+#elif defined(__AVX512F__)
 #define BYTE_ROWS 8
 #else
 #define BYTE_ROWS 4
@@ -30,10 +33,11 @@ INLINED void add_step(const uint8_t *const *a, size_t k, const int8_t *b, const 
         const vi four = all_fours(a[i] + 4 * k);
         UNROLLED
         for (size_t j = 0; j < TILE_VECTORS; j++)
-            sums[i][j] = vi_add(sums[i][j], vi_add_pairs(vi_dot_bytes(four, column[j])));
+            sums[i][j] = vi_add_dot_bytes(sums[i][j], four, column[j]);
     }
 }
 
+#if !defined(__AVX512VNNI__)
 /* Two steps whose sums stay within 16 bits: they are widened once. */
 INLINED void add_marked(const uint8_t *const *a, size_t k, const int8_t *b, const size_t rows,
                         vi sums[BYTE_ROWS][TILE_VECTORS])
@@ -54,13 +58,16 @@ INLINED void add_marked(const uint8_t *const *a, size_t k, const int8_t *b, cons
         }
     }
 }
+#endif
 
 INLINED void run(const onnxd_simd_byte_tile *tile, size_t first, const size_t rows)
 {
     vi sums[BYTE_ROWS][TILE_VECTORS];
     int32_t *c = tile->c + first * TILE_COLUMNS;
     const int8_t *b = tile->b;
+#if !defined(__AVX512VNNI__)
     const bool *marks = tile->marks;
+#endif
     UNROLLED
     for (size_t i = 0; i < rows; i++) {
         UNROLLED
@@ -73,6 +80,7 @@ INLINED void run(const onnxd_simd_byte_tile *tile, size_t first, const size_t ro
         for (size_t i = 0; i < rows; i++)
             a[i] = tile->a[t * tile->a_stride + first + i];
         size_t k = 0;
+#if !defined(__AVX512VNNI__)
         /* Loops of their own: in one the compiler would share what both begin with, and keep the
          * sums in memory. */
         while (k + 2 <= tile->steps) {
@@ -83,6 +91,7 @@ INLINED void run(const onnxd_simd_byte_tile *tile, size_t first, const size_t ro
                 add_step(a, k + 1, b + 4 * TILE_COLUMNS, rows, sums);
             }
         }
+#endif
         for (; k < tile->steps; k++, b += 4 * TILE_COLUMNS)
             add_step(a, k, b, rows, sums);
     }
@@ -109,9 +118,15 @@ BY_ROWS(6)
 BY_ROWS(7)
 BY_ROWS(8)
 #endif
+#if BYTE_ROWS > 8
+BY_ROWS(9)
+BY_ROWS(10)
+BY_ROWS(11)
+BY_ROWS(12)
+#endif
 #undef BY_ROWS
 
-void LEVEL_NAME(onnxd_simd_byte_product)(const onnxd_simd_byte_tile *tile)
+void OWN_NAME(onnxd_simd_byte_product)(const onnxd_simd_byte_tile *tile)
 {
     static void (*const run_rows[BYTE_ROWS])(const onnxd_simd_byte_tile *, size_t) = {
         run_1,
@@ -123,6 +138,12 @@ void LEVEL_NAME(onnxd_simd_byte_product)(const onnxd_simd_byte_tile *tile)
         run_6,
         run_7,
         run_8,
+#endif
+#if BYTE_ROWS > 8
+        run_9,
+        run_10,
+        run_11,
+        run_12,
 #endif
     };
     size_t first = 0;

@@ -83,6 +83,17 @@ static inline vi vi_add_pairs(vi pairs)
 {
     return vi_dot(pairs, vi_all(0x00010001));
 }
+
+/* `sums` and, of each four bytes, the four products, of a without and b with sign. Without VNNI the
+ * sums of two products have to be within 16 bits. */
+static inline vi vi_add_dot_bytes(vi sums, vi a, vi b)
+{
+#if defined(__AVX512VNNI__)
+    return (vi)_mm512_dpbusd_epi32((__m512i)sums, (__m512i)a, (__m512i)b);
+#else
+    return vi_add(sums, vi_add_pairs(vi_dot_bytes(a, b)));
+#endif
+}
 #endif
 
 static inline vb vb_load(const uint8_t *from)

@@ -7,6 +7,8 @@ const char *onnxd_simd_level_name(onnxd_simd_level level)
         return "avx2";
     case ONNXD_SIMD_AVX512:
         return "avx512";
+    case ONNXD_SIMD_AVX512_VNNI:
+        return "avx512_vnni";
     case ONNXD_SIMD_PORTABLE:
     case ONNXD_SIMD_LEVEL_COUNT:
         break;
@@ -35,6 +37,8 @@ bool onnxd_simd_is_available(onnxd_simd_level level)
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
                __builtin_cpu_supports("fma");
+    case ONNXD_SIMD_AVX512_VNNI:
+        return onnxd_simd_is_available(ONNXD_SIMD_AVX512) && __builtin_cpu_supports("avx512vnni");
     case ONNXD_SIMD_PORTABLE:
         return true;
     case ONNXD_SIMD_LEVEL_COUNT:
@@ -50,6 +54,8 @@ const onnxd_simd *onnxd_simd_table(onnxd_simd_level level)
         return &onnxd_simd_avx2;
     case ONNXD_SIMD_AVX512:
         return &onnxd_simd_avx512;
+    case ONNXD_SIMD_AVX512_VNNI:
+        return &onnxd_simd_avx512_vnni;
     case ONNXD_SIMD_PORTABLE:
     case ONNXD_SIMD_LEVEL_COUNT:
         break;

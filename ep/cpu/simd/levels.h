@@ -62,5 +62,7 @@ ONNXD_SIMD_DECLARE(portable)
 ONNXD_SIMD_DECLARE(avx2)
 ONNXD_SIMD_DECLARE(avx512)
 #undef ONNXD_SIMD_DECLARE
+extern const onnxd_simd onnxd_simd_avx512_vnni;
+void onnxd_simd_byte_product_avx512_vnni(const onnxd_simd_byte_tile *tile);
 
 #endif

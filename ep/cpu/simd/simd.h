@@ -2,15 +2,16 @@
  * The vector kernels of the CPU provider: inner loops over FLOAT and quantised tensors, built once
  * per instruction set and chosen once per process.
  *
- *   level     instructions              lanes   tile of the matrix product
- *   portable  what the compiler targets  4      4 x 8
- *   avx2      AVX2, FMA and F16C         8      6 x 16
- *   avx512    AVX-512 F, BW, DQ and VL  16      12 x 32
+ *   level        instructions              lanes   tile of the matrix product
+ *   portable     what the compiler targets  4      4 x 8
+ *   avx2         AVX2, FMA and F16C         8      6 x 16
+ *   avx512       AVX-512 F, BW, DQ and VL  16      12 x 32
+ *   avx512_vnni  those and VNNI            16      12 x 32
  *
- * Each file of the folder that ends in _kernels.c is compiled for every level, with
- * ONNXD_SIMD_LEVEL defined; vector.h gives it vectors of the level's width. What a level offers is
- * its table onnxd_simd. Kernels take strides and counts in elements, allocate nothing and check
- * nothing: the files of ep/cpu/ that use them have validated every size.
+ * Each file of the folder that ends in _kernels.c is compiled for every level; vector.h gives it
+ * vectors of the level's width. avx512_vnni has its own byte_product, all else is that of avx512.
+ * What a level offers is its table onnxd_simd. Kernels take strides and counts in elements,
+ * allocate nothing and check nothing: the files of ep/cpu/ that use them have validated every size.
  *
  * Threads: all functions may be called from any thread.
  */
@@ -281,16 +282,16 @@ typedef struct onnxd_simd_integer_tile {
     bool is_continued; /* adds to what C holds */
 } onnxd_simd_integer_tile;
 
-/* The same of bytes: A is UINT8 as it lies, B INT8 in steps of four elements. Sums of two products
- * next to each other, elements 0 and 1 or 2 and 3 of a step, are within 16 bits. Of two steps that
- * are marked, so are the sums of both such sums. */
+/* The same of bytes: A is UINT8 as it lies, B INT8 in steps of four elements. Unless the level
+ * takes any bytes, sums of two products next to each other, elements 0 and 1 or 2 and 3 of a step,
+ * are within 16 bits; of two steps that are marked, so are the sums of both such sums. */
 typedef struct onnxd_simd_byte_tile {
     const uint8_t *const
         *a; /* of tap t and row i: a[t * a_stride + i]; none beyond `rows` is read */
     size_t a_stride;
     size_t taps, steps;
     const int8_t *b;
-    const bool *marks; /* [taps][steps / 2] */
+    const bool *marks; /* [taps][steps / 2]; not read by a level that takes any bytes */
     int32_t *c;        /* rows of tile_columns */
     uint32_t rows;
     bool is_continued; /* adds to what C holds */
@@ -334,6 +335,7 @@ typedef enum onnxd_simd_level {
     ONNXD_SIMD_PORTABLE,
     ONNXD_SIMD_AVX2,
     ONNXD_SIMD_AVX512,
+    ONNXD_SIMD_AVX512_VNNI,
     ONNXD_SIMD_LEVEL_COUNT
 } onnxd_simd_level;
 
@@ -396,6 +398,7 @@ typedef struct onnxd_simd {
     void (*integer_product)(const onnxd_simd_integer_tile *tile);
     /* NULL where the level has nothing faster than integer_product. */
     void (*byte_product)(const onnxd_simd_byte_tile *tile);
+    bool takes_any_bytes; /* byte_product is exact whatever B is */
     /* `rows` rows of tile_columns sums, of which the first `columns` are stored, rows of elements
      * of the kind's type `out_stride` elements apart. */
     void (*integer_store)(const onnxd_simd_integer_post *post, const int32_t *sums, size_t rows,
@@ -418,7 +421,8 @@ typedef struct onnxd_simd {
                               uint8_t flip, uint8_t *out);
 } onnxd_simd;
 
-/* The name of a level as the option cpu.isa has it: "portable", "avx2", "avx512". Constant. */
+/* The name of a level as the option cpu.isa has it: "portable", "avx2", "avx512", "avx512_vnni".
+ * Constant. */
 const char *onnxd_simd_level_name(onnxd_simd_level level);
 /* Whether this build has the level and this processor and its operating system can run it. */
 bool onnxd_simd_is_available(onnxd_simd_level level);

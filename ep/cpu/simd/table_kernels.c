@@ -2,7 +2,9 @@
 #include "ep/cpu/simd/levels.h"
 #include "ep/cpu/simd/vector.h"
 
-#if LEVEL_LANES == 16
+#if defined(__AVX512VNNI__)
+#define LEVEL ONNXD_SIMD_AVX512_VNNI
+#elif LEVEL_LANES == 16
 #define LEVEL ONNXD_SIMD_AVX512
 #elif LEVEL_LANES == 8
 #define LEVEL ONNXD_SIMD_AVX2
@@ -10,7 +12,7 @@
 #define LEVEL ONNXD_SIMD_PORTABLE
 #endif
 
-const onnxd_simd LEVEL_NAME(onnxd_simd) = {
+const onnxd_simd OWN_NAME(onnxd_simd) = {
     .level = LEVEL,
     .lanes = LANES,
     .tile_rows = TILE_ROWS,
@@ -43,7 +45,10 @@ const onnxd_simd LEVEL_NAME(onnxd_simd) = {
     .read = LEVEL_NAME(onnxd_simd_read),
     .integer_product = LEVEL_NAME(onnxd_simd_integer_product),
 #if LEVEL_LANES > 4
-    .byte_product = LEVEL_NAME(onnxd_simd_byte_product),
+    .byte_product = OWN_NAME(onnxd_simd_byte_product),
+#endif
+#if defined(__AVX512VNNI__)
+    .takes_any_bytes = true,
 #endif
     .integer_store = LEVEL_NAME(onnxd_simd_integer_store),
     .integer_unpack = LEVEL_NAME(onnxd_simd_integer_unpack),

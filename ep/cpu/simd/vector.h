@@ -27,6 +27,13 @@
 #define TILE_ROWS 4
 #define LEVEL_NAME(name) name##_portable
 #endif
+/* A level that adds instructions to another one has its own table, and its own kernels only where
+ * it has a use for them. */
+#if defined(__AVX512VNNI__)
+#define OWN_NAME(name) name##_avx512_vnni
+#else
+#define OWN_NAME(name) LEVEL_NAME(name)
+#endif
 #define LANES ((size_t)LEVEL_LANES)
 /* Vectors across a tile of the product: with TILE_ROWS they fill the registers. */
 #define TILE_VECTORS 2

@@ -88,6 +88,7 @@ static void check_case(const onnxd_simd *simd, const convolution_case *of, int m
     cr_assert(onnxd_integer_convolution_init(
         &c, simd, &data.shape, wants_fours ? data.weights : NULL, onnxd_team_threads(team)));
     cr_assert(wants_fours || !c.is_fours);
+    cr_assert(!(wants_fours && simd->takes_any_bytes && c.is_gathered) || c.is_fours);
     const size_t columns = c.shape.groups * c.padded_maps;
     int8_t *packed =
         onnxd_alloc_aligned(onnxd_integer_convolution_packed_bytes(&c) + 1, ONNXD_PACKED_ALIGNMENT);
@@ -131,6 +132,7 @@ static void check_all(const onnxd_simd *simd)
     cr_assert_null(onnxd_team_create(2, &team));
     for (size_t i = 0; i < convolution_case_count; i++) {
         check_case(simd, &convolution_cases[i], 128, team);
+        check_case(simd, &convolution_cases[i], 127, team);
         check_case(simd, &convolution_cases[i], 32, team);
         check_case(simd, &convolution_cases[i], 64, team);
     }

@@ -77,6 +77,82 @@ Test(integer_product, sums_are_exact_modulo_2_32)
     each_level(check_tiles);
 }
 
+/* ---- the tile of bytes ----------------------------------------------------------------------- */
+
+/* Weights of at least `low` and at most `high`; one value: with the largest bytes of A. */
+typedef struct byte_case {
+    int low, high;
+    bool is_marked, is_continued;
+    size_t taps, steps;
+} byte_case;
+
+static void check_byte_tile(const onnxd_simd *simd, const byte_case *of, uint32_t rows)
+{
+    uint64_t seed = rows * 31 + of->taps * 7 + of->steps;
+    const size_t depth = of->taps * of->steps * 4, columns = simd->tile_columns;
+    const uint64_t values = (uint64_t)(of->high - of->low) + 1;
+    uint8_t *a = random_bytes(&seed, rows * depth);
+    int8_t *b = onnxd_alloc_aligned(depth * columns, 64);
+    int32_t *c = onnxd_alloc(rows * columns * sizeof(*c));
+    bool *marks = onnxd_alloc(of->taps * of->steps + 1);
+    const uint8_t **pointers = onnxd_alloc(of->taps * rows * sizeof(*pointers));
+    cr_assert(b != NULL && c != NULL && marks != NULL && pointers != NULL);
+    for (size_t i = 0; i < rows * depth; i++)
+        a[i] = values == 1 || a[i] % 3 == 0 ? 255 : a[i];
+    for (size_t i = 0; i < depth * columns; i++)
+        b[i] = (int8_t)((int)(engine_random(&seed) % values) + of->low);
+    for (size_t i = 0; i < rows * columns; i++)
+        c[i] = INT32_MAX;
+    for (size_t i = 0; i < of->taps * of->steps; i++)
+        marks[i] = of->is_marked && i % 3 != 1;
+    for (size_t t = 0; t < of->taps; t++)
+        for (size_t i = 0; i < rows; i++)
+            pointers[t * rows + i] = a + i * depth + t * of->steps * 4;
+    const onnxd_simd_byte_tile tile = {pointers, rows, of->taps, of->steps,       b,
+                                       marks,    c,    rows,     of->is_continued};
+    simd->byte_product(&tile);
+    for (size_t i = 0; i < rows; i++) {
+        for (size_t j = 0; j < columns; j++) {
+            int64_t sum = of->is_continued ? INT32_MAX : 0;
+            for (size_t k = 0; k < depth; k++)
+                sum += (int64_t)a[i * depth + k] * b[k / 4 * 4 * columns + 4 * j + k % 4];
+            cr_assert_eq((uint32_t)c[i * columns + j], (uint32_t)sum,
+                         "level %d, %u rows, weights from %d to %d: %zu, %zu", (int)simd->level,
+                         rows, of->low, of->high, i, j);
+        }
+    }
+    onnxd_free(a);
+    onnxd_free(b);
+    onnxd_free(c);
+    onnxd_free(marks);
+    onnxd_free(pointers);
+}
+
+static void check_byte_tiles(const onnxd_simd *simd)
+{
+    static const byte_case cases[] = {
+        {-64, 64, false, false, 1, 1}, {64, 64, false, true, 1, 17}, {-64, -64, false, true, 3, 3},
+        {-32, 32, true, false, 9, 5},  {32, 32, true, true, 1, 8},   {-32, -32, true, false, 2, 2},
+    };
+    /* Where 16 bits do not hold the sum of two products. */
+    static const byte_case any[] = {
+        {127, 127, false, false, 1, 1},   {-128, -128, false, true, 1, 17},
+        {-128, 127, false, false, 9, 3},  {127, 127, true, true, 2, 4},
+        {-128, -128, true, false, 1, 65},
+    };
+    for (uint32_t rows = 1; rows <= 2 * simd->tile_rows + 1 && simd->byte_product != NULL; rows++) {
+        for (size_t i = 0; i < ONNXD_COUNT(cases); i++)
+            check_byte_tile(simd, &cases[i], rows);
+        for (size_t i = 0; i < ONNXD_COUNT(any) && simd->takes_any_bytes; i++)
+            check_byte_tile(simd, &any[i], rows);
+    }
+}
+
+Test(byte_product, sums_are_exact_modulo_2_32)
+{
+    each_level(check_byte_tiles);
+}
+
 /* ---- elements as 16-bit integers ------------------------------------------------------------- */
 
 static void check_widen(const onnxd_simd *simd)

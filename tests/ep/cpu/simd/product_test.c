@@ -320,4 +320,5 @@ Test(simd_levels, tables_fit_what_the_header_allows)
     cr_expect_str_eq(onnxd_simd_level_name(ONNXD_SIMD_PORTABLE), "portable");
     cr_expect_str_eq(onnxd_simd_level_name(ONNXD_SIMD_AVX2), "avx2");
     cr_expect_str_eq(onnxd_simd_level_name(ONNXD_SIMD_AVX512), "avx512");
+    cr_expect_str_eq(onnxd_simd_level_name(ONNXD_SIMD_AVX512_VNNI), "avx512_vnni");
 }
