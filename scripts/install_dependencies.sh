@@ -11,6 +11,10 @@ build_packages=(
 test_packages=(
     clang clang-tidy clang-format libclang-rt-dev libomp-dev python3-venv
 )
+# tests/emulated/
+if [ "$(uname -m)" = x86_64 ]; then
+    test_packages+=(bochs linux-image-cloud-amd64 busybox-static grub-pc-bin xorriso lz4)
+fi
 
 case "${1:-build}" in
     build) packages=("${build_packages[@]}") ;;

@@ -4,6 +4,7 @@
 #   release, gcc   all tests, the checks of the sources, the end-to-end tests, ONNX's own cases,
 #                  random cases against onnxruntime, real models; ONNX's cases again without each
 #                  graph pass, with each instruction set and each family of kernels
+#   AVX-512        the tests of the vector kernels on an emulated processor, and ONNX's cases of them
 #   oneDNN 3       the tests of the CPU provider
 #   debug, clang   all tests
 #   asan, gcc      all tests but the timed ones, the end-to-end tests of the daemon itself, ONNX's
@@ -127,6 +128,14 @@ one "smoke test" scripts/serve.sh --smoke
 run_pytest e2e build/release/onnxd tests/e2e tests/conformance
 conformance compare-ort build/release/onnxd compare_ort.py --all
 conformance onnx-cases-switches build/release/onnxd run_onnx_cases.py --each-switch
+
+if [ "$(uname -m)" = x86_64 ]; then
+    say "tests: AVX-512, emulated"
+    .venv/bin/python tests/emulated/avx512.py --build build/release >"$results/avx512.log" 2>&1
+    before=$failed
+    count ctest "$results/avx512.log" avx512
+    [ "$failed" -eq "$before" ] || tail -n 60 "$results/avx512.log"
+fi
 
 say "tests: oneDNN 3"
 scripts/onednn3.sh >"$results/onednn3.log" 2>&1

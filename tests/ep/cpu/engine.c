@@ -3,6 +3,8 @@
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <criterion/criterion.h>
 
@@ -10,14 +12,21 @@
 
 void each_level(void (*check)(const onnxd_simd *simd))
 {
+    const char *only = getenv("ONNXD_TEST_LEVEL");
+    bool is_checked = false;
     for (int i = 0; i < ONNXD_SIMD_LEVEL_COUNT; i++) {
         const onnxd_simd_level level = (onnxd_simd_level)i;
-        if (onnxd_simd_is_available(level))
+        if (only != NULL && strcmp(only, onnxd_simd_level_name(level)) != 0)
+            continue;
+        if (onnxd_simd_is_available(level)) {
             check(onnxd_simd_table(level));
-        else
+            is_checked = true;
+        } else {
             fprintf(stderr, "skipped: %s: this processor or build has not got it\n",
                     onnxd_simd_level_name(level));
+        }
     }
+    cr_assert(is_checked, "no level has been checked");
 }
 
 uint64_t engine_random(uint64_t *seed)

@@ -9,7 +9,8 @@
 /* What stands where nothing may be written. */
 #define GUARD (-7654321.0f)
 
-/* For every level that can run here; says why another is left out. */
+/* For every level that can run here, or for the one that ONNXD_TEST_LEVEL names in the environment;
+ * says why another is left out. Fails when it is for none. */
 void each_level(void (*check)(const onnxd_simd *simd));
 
 uint64_t engine_random(uint64_t *seed);

@@ -340,8 +340,9 @@ Test(recurrent, every_case_at_every_level)
             continue;
         }
         for (size_t t = 0; t < sizeof(threads) / sizeof(threads[0]); t++) {
-            const char *const options[][2] = {{"cpu.isa", level}, {"cpu.threads", threads[t]}};
-            onnxd_ep *ep = ep_open(2, options);
+            const char *const options[][2] = {
+                {"cpu.isa", level}, {"cpu.threads", threads[t]}, {"cpu.onednn", "false"}};
+            onnxd_ep *ep = ep_open(3, options);
             for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++)
                 check_case(ep, &cases[n]);
             onnxd_ep_destroy(ep);
