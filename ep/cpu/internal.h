@@ -45,10 +45,12 @@ typedef struct onnxd_cpu_options {
     int isa;              /* ONNXD_CPU_ISA_AUTO or a level */
     int winograd;         /* ONNXD_CPU_WINOGRAD_AUTO or _OFF */
     double winograd_error;
+    int precision; /* ONNXD_CPU_PRECISION_FP32 or _BF16 */
     bool uses_onednn, uses_vector_kernels;
 } onnxd_cpu_options;
 
 enum { ONNXD_CPU_WINOGRAD_AUTO, ONNXD_CPU_WINOGRAD_OFF };
+enum { ONNXD_CPU_PRECISION_FP32, ONNXD_CPU_PRECISION_BF16 };
 
 /* cpu.isa: the choices are this and the levels after it. */
 #define ONNXD_CPU_ISA_AUTO 0
@@ -92,6 +94,7 @@ typedef struct onnxd_cpu_runtime {
     int threads;
     bool uses_vector_kernels, uses_winograd;
     double winograd_error;
+    onnxd_simd_bf16_gain bf16; /* of which products factors are rounded; all 0: of none */
     uint64_t references; /* atomic */
     /* Kernels run on the thread that enqueues them, which others learn of here alone. */
     onnxd_cpu_progress progress;

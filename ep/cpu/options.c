@@ -7,7 +7,8 @@
 
 static const char *const winograd_choices[] = {"auto", "off", NULL};
 static const char *const isa_choices[] = {"auto",   "portable",    "avx2",
-                                          "avx512", "avx512_vnni", NULL};
+                                          "avx512", "avx512_vnni", "avx512_bf16", NULL};
+static const char *const precision_choices[] = {"fp32", "bf16", NULL};
 
 const onnxd_ep_option_def onnxd_cpu_option_defs[] = {
     {.key = "cpu.threads",
@@ -64,6 +65,13 @@ const onnxd_ep_option_def onnxd_cpu_option_defs[] = {
      .maximum = 1,
      .help = "largest error that Winograd's method may show, as a part of the largest element of "
              "the result"},
+    {.key = "cpu.precision",
+     .kind = ONNXD_EP_OPTION_ENUM,
+     .offset = FIELD(precision),
+     .choices = precision_choices,
+     .help = "bf16: where it is likely faster, matrix products and convolutions with constant "
+             "weights round their factors to bfloat16 and sum in fp32: all of them on processors "
+             "with AVX512_BF16, elsewhere those of few rows; fp32: none"},
     {.key = NULL},
 };
 

@@ -22,6 +22,8 @@ onnxd_status *onnxd_cpu_runtime_create(const onnxd_op_registry *ops,
     runtime->simd =
         onnxd_simd_table(options->isa == ONNXD_CPU_ISA_AUTO ? onnxd_simd_best()
                                                             : (onnxd_simd_level)(options->isa - 1));
+    if (options->precision == ONNXD_CPU_PRECISION_BF16)
+        runtime->bf16 = runtime->simd->bf16_gain;
     onnxd_status *status = onnxd_cpu_packed_list_init(&runtime->packed);
     if (status == NULL)
         status = onnxd_team_create((uint32_t)runtime->threads, &runtime->team);

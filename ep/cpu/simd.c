@@ -87,11 +87,21 @@ onnxd_image_window onnxd_simd_window_of(const onnxd_shape *image, const onnxd_wi
     return result;
 }
 
-void onnxd_simd_name(onnxd_cpu_kernel *kernel, const char *what)
+bool onnxd_simd_rounds(const onnxd_cpu_runtime *runtime, size_t rows, const onnxd_tensor *weights)
 {
-    snprintf(kernel->name, sizeof(kernel->name), "simd:%s:%s", what,
+    return rows > 0 && rows <= runtime->bf16.rows && weights->count / rows >= runtime->bf16.weights;
+}
+
+void onnxd_simd_name_product(onnxd_cpu_kernel *kernel, const char *what, bool is_bf16)
+{
+    snprintf(kernel->name, sizeof(kernel->name), "simd:%s%s:%s", what, is_bf16 ? "_bf16" : "",
              onnxd_simd_level_name(kernel->runtime->simd->level));
     kernel->base.implementation = kernel->name;
+}
+
+void onnxd_simd_name(onnxd_cpu_kernel *kernel, const char *what)
+{
+    onnxd_simd_name_product(kernel, what, false);
 }
 
 float *onnxd_simd_input(const onnxd_kernel_args *args, uint32_t index)

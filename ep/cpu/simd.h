@@ -15,8 +15,12 @@ bool onnxd_simd_activation_of(const onnxd_fused_activation *from, onnxd_simd_act
 /* A window of static dims over images [N, D1 ... Dk, C]. `kernel` as for onnxd_window_resolve(). */
 onnxd_image_window onnxd_simd_window_of(const onnxd_shape *image, const onnxd_window *window,
                                         const int64_t *kernel);
+/* Whether the factors of a product of so many rows and constant weights are rounded to bfloat16. */
+bool onnxd_simd_rounds(const onnxd_cpu_runtime *runtime, size_t rows, const onnxd_tensor *weights);
 /* Names the kernel "simd:<what>:<level>". */
 void onnxd_simd_name(onnxd_cpu_kernel *kernel, const char *what);
+/* The same, with "_bf16" behind <what> where factors are rounded. */
+void onnxd_simd_name_product(onnxd_cpu_kernel *kernel, const char *what, bool is_bf16);
 /* The data of an argument; NULL for an absent one. */
 float *onnxd_simd_input(const onnxd_kernel_args *args, uint32_t index);
 float *onnxd_simd_output(const onnxd_kernel_args *args, uint32_t index);

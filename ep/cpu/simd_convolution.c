@@ -25,12 +25,16 @@ static onnxd_convolution_shape shape_of(const onnxd_cpu_case *c)
 {
     const onnxd_fused_conv_params *params = c->node->params;
     const onnxd_shape *weights = &c->query->inputs[W].shape;
-    return (onnxd_convolution_shape){
+    onnxd_convolution_shape shape = {
         .window = onnxd_simd_window_of(&c->query->inputs[X].shape, &params->conv.window,
                                        weights->dims + 2),
         .groups = (size_t)params->conv.group,
         .maps = (size_t)weights->dims[0],
     };
+    shape.is_bf16 = onnxd_simd_rounds(c->runtime, onnxd_image_window_pixels(&shape.window),
+                                      onnxd_cpu_constant(c, W)) &&
+                    onnxd_convolution_choose(&shape, false) != ONNXD_CONVOLUTION_DEPTHWISE;
+    return shape;
 }
 
 /* ---- weights --------------------------------------------------------------------------------- */
@@ -61,7 +65,7 @@ static onnxd_status *acquire_weights(onnxd_cpu_kernel *kernel, pack_context *con
                                      onnxd_cpu_packed **out_packed)
 {
     onnxd_cpu_packing packing = {.form = onnxd_convolution_method_name(context->method),
-                                 .parameters = {context->shape->groups},
+                                 .parameters = {context->shape->groups, context->shape->is_bf16},
                                  .pack = pack,
                                  .context = context};
     if (!onnxd_convolution_packed_bytes(context->simd, context->shape, context->method,
@@ -122,7 +126,7 @@ static onnxd_status *build(const onnxd_cpu_case *c, onnxd_cpu_kernel *kernel,
                                        bias == NULL ? NULL : bias->data, &activation,
                                        onnxd_team_threads(c->runtime->team), &state->convolution));
     kernel->base.workspace_bytes = onnxd_convolution_workspace_bytes(state->convolution);
-    onnxd_simd_name(kernel, onnxd_convolution_method_name(method));
+    onnxd_simd_name_product(kernel, onnxd_convolution_method_name(method), shape.is_bf16);
     return NULL;
 }
 

@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/size_math.h"
+#include "ep/cpu/compute/bf16_product.h"
 #include "ep/cpu/compute/dense.h"
 #include "ep/cpu/simd.h"
 #include "ops/layout/dense.h"
@@ -20,7 +22,7 @@ typedef struct product_state {
 typedef struct pack_context {
     const onnxd_simd *simd;
     size_t depth, columns;
-    bool is_transposed;
+    bool is_transposed, is_bf16;
 } pack_context;
 
 static void pack(const void *context, const onnxd_tensor *tensor, void *out)
@@ -28,7 +30,18 @@ static void pack(const void *context, const onnxd_tensor *tensor, void *out)
     const pack_context *p = context;
     const onnxd_product_strides strides = {.step = p->is_transposed ? 1 : p->columns,
                                            .column = p->is_transposed ? p->depth : 1};
-    onnxd_product_pack(p->simd, 1, p->depth, p->columns, tensor->data, &strides, out);
+    if (p->is_bf16)
+        onnxd_bf16_pack(p->simd, 1, p->depth, p->columns, tensor->data, &strides, out);
+    else
+        onnxd_product_pack(p->simd, 1, p->depth, p->columns, tensor->data, &strides, out);
+}
+
+static bool packed_bytes(const pack_context *p, size_t *out_bytes)
+{
+    size_t count;
+    return (p->is_bf16 ? onnxd_bf16_packed_count
+                       : onnxd_product_packed_count)(p->simd, p->depth, p->columns, &count) &&
+           onnxd_size_mul(count, p->is_bf16 ? sizeof(uint16_t) : sizeof(float), out_bytes);
 }
 
 static void unmake_dense(onnxd_cpu_kernel *kernel)
@@ -60,40 +73,41 @@ static onnxd_status *pad_bias(const onnxd_tensor *bias, size_t columns, uint32_t
 static onnxd_status *build_dense(onnxd_cpu_kernel *kernel, product_state *state, size_t rows,
                                  const pack_context *context, const onnxd_tensor *bias)
 {
-    size_t elements;
     const onnxd_simd *simd = context->simd;
     onnxd_cpu_packing packing = {
         .form = "product",
-        .parameters = {context->depth, context->columns, context->is_transposed},
+        .parameters = {context->depth, context->columns, context->is_transposed, context->is_bf16},
         .pack = pack,
         .context = context};
-    if (!onnxd_product_packed_count(simd, context->depth, context->columns, &elements) ||
-        elements > SIZE_MAX / sizeof(float))
+    if (!packed_bytes(context, &packing.bytes))
         return onnxd_error(ONNXD_UNIMPLEMENTED, "the weights of this product are too large");
-    packing.bytes = elements * sizeof(float);
     ONNXD_TRY(onnxd_cpu_packed_acquire(&kernel->runtime->packed, kernel->constants[B], &packing,
                                        &state->packed));
     if (bias != NULL)
         ONNXD_TRY(pad_bias(bias, context->columns, simd->tile_columns, &state->bias));
+    const void *packed = onnxd_cpu_packed_data(state->packed);
     state->dense = (onnxd_dense){.simd = simd,
                                  .rows = rows,
                                  .depth = context->depth,
                                  .columns = context->columns,
                                  .a_stride = context->depth,
                                  .c_stride = context->columns,
-                                 .packed = onnxd_cpu_packed_data(state->packed),
+                                 .packed = context->is_bf16 ? NULL : packed,
+                                 .packed_bf16 = context->is_bf16 ? packed : NULL,
                                  .post = {.bias = state->bias}};
-    onnxd_simd_name(kernel, "product");
+    onnxd_simd_name_product(kernel, "product", context->is_bf16);
     return NULL;
 }
 
-static onnxd_status *make_dense(onnxd_cpu_kernel *kernel, size_t rows, const pack_context *context,
+/* Of the context all but is_bf16 is set. */
+static onnxd_status *make_dense(onnxd_cpu_kernel *kernel, size_t rows, pack_context *context,
                                 const onnxd_tensor *bias)
 {
     product_state *state = onnxd_alloc_zero(1, sizeof(*state));
     if (state == NULL)
         return onnxd_error_out_of_memory("a product", sizeof(*state), UINT64_MAX);
     kernel->state = state;
+    context->is_bf16 = onnxd_simd_rounds(kernel->runtime, rows, kernel->constants[B]);
     onnxd_status *status = build_dense(kernel, state, rows, context, bias);
     if (status != NULL)
         unmake_dense(kernel);
@@ -138,10 +152,10 @@ static onnxd_status *make_gemm(const onnxd_cpu_case *c, onnxd_cpu_kernel *kernel
 {
     const onnxd_gemm_params *params = c->node->params;
     const onnxd_shape *a = &c->query->inputs[A].shape;
-    const pack_context context = {.simd = c->runtime->simd,
-                                  .depth = (size_t)a->dims[1],
-                                  .columns = (size_t)c->outputs[0].shape.dims[1],
-                                  .is_transposed = params->transposes_b};
+    pack_context context = {.simd = c->runtime->simd,
+                            .depth = (size_t)a->dims[1],
+                            .columns = (size_t)c->outputs[0].shape.dims[1],
+                            .is_transposed = params->transposes_b};
     return make_dense(kernel, (size_t)a->dims[0], &context,
                       onnxd_cpu_has_input(c, C) ? onnxd_cpu_constant(c, C) : NULL);
 }
@@ -168,7 +182,7 @@ static onnxd_status *make_rows(const onnxd_cpu_case *c, onnxd_cpu_kernel *kernel
 {
     const onnxd_matmul_extent e =
         onnxd_matmul_extent_of(&c->query->inputs[A].shape, &c->query->inputs[B].shape);
-    const pack_context context = {.simd = c->runtime->simd, .depth = e.depth, .columns = e.columns};
+    pack_context context = {.simd = c->runtime->simd, .depth = e.depth, .columns = e.columns};
     size_t rows = e.rows;
     /* One B for all: the batch of A is just more rows. */
     for (int32_t i = 0; i < e.batch_rank; i++)

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/size_math.h"
+#include "ep/cpu/compute/bf16_product.h"
 #include "ep/cpu/compute/convolution_internal.h"
 
 /* Fewer channels than this are gathered: a product this short per tap spends its time between
@@ -53,7 +54,7 @@ onnxd_convolution_method onnxd_convolution_choose(const onnxd_convolution_shape 
     const size_t channels = shape->window.channels / shape->groups;
     if (channels == 1 && shape->maps == shape->groups)
         return ONNXD_CONVOLUTION_DEPTHWISE;
-    if (allows_winograd && can_winograd(shape) && is_winograd_faster(shape))
+    if (allows_winograd && !shape->is_bf16 && can_winograd(shape) && is_winograd_faster(shape))
         return ONNXD_CONVOLUTION_WINOGRAD;
     if (taps > 1 && (channels < LEAST_DIRECT_CHANNELS || taps > ONNXD_BLOCK_TAPS))
         return ONNXD_CONVOLUTION_GATHERED;
@@ -77,6 +78,13 @@ const char *onnxd_convolution_method_name(onnxd_convolution_method method)
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
+/* Whether it is a product of bfloat16. */
+static bool is_bf16(const onnxd_convolution_shape *shape, onnxd_convolution_method method)
+{
+    return shape->is_bf16 &&
+           (method == ONNXD_CONVOLUTION_DIRECT || method == ONNXD_CONVOLUTION_GATHERED);
+}
+
 /* Elements of one of the equal parts that packed weights consist of, and how many there are. */
 static bool part_of(const onnxd_simd *simd, const onnxd_convolution_shape *shape,
                     onnxd_convolution_method method, size_t *out_count, size_t *out_parts)
@@ -90,7 +98,8 @@ static bool part_of(const onnxd_simd *simd, const onnxd_convolution_shape *shape
     }
     return (method == ONNXD_CONVOLUTION_WINOGRAD ||
             onnxd_size_mul(channels, onnxd_image_window_taps(&shape->window), &depth)) &&
-           onnxd_product_packed_count(simd, depth, shape->maps / shape->groups, out_count);
+           (is_bf16(shape, method) ? onnxd_bf16_packed_count : onnxd_product_packed_count)(
+               simd, depth, shape->maps / shape->groups, out_count);
 }
 
 bool onnxd_convolution_packed_bytes(const onnxd_simd *simd, const onnxd_convolution_shape *shape,
@@ -98,23 +107,29 @@ bool onnxd_convolution_packed_bytes(const onnxd_simd *simd, const onnxd_convolut
 {
     size_t count, parts;
     return part_of(simd, shape, method, &count, &parts) && onnxd_size_mul(count, parts, &count) &&
-           onnxd_size_mul(count, sizeof(float), out_bytes);
+           onnxd_size_mul(count, is_bf16(shape, method) ? sizeof(uint16_t) : sizeof(float),
+                          out_bytes);
 }
 
 static void pack_groups(const onnxd_simd *simd, const onnxd_convolution_shape *shape,
-                        size_t group_packed, const float *weights, float *packed)
+                        size_t group_packed, const float *weights, void *packed)
 {
     const size_t taps = onnxd_image_window_taps(&shape->window);
     const size_t channels = shape->window.channels / shape->groups;
     const size_t maps = shape->maps / shape->groups;
     const onnxd_product_strides strides = {.tap = 1, .step = taps, .column = channels * taps};
-    for (size_t g = 0; g < shape->groups; g++)
-        onnxd_product_pack(simd, taps, channels, maps, weights + g * maps * channels * taps,
-                           &strides, packed + g * group_packed);
+    for (size_t g = 0; g < shape->groups; g++, weights += maps * channels * taps) {
+        if (shape->is_bf16)
+            onnxd_bf16_pack(simd, taps, channels, maps, weights, &strides,
+                            (uint16_t *)packed + g * group_packed);
+        else
+            onnxd_product_pack(simd, taps, channels, maps, weights, &strides,
+                               (float *)packed + g * group_packed);
+    }
 }
 
 void onnxd_convolution_pack(const onnxd_simd *simd, const onnxd_convolution_shape *shape,
-                            onnxd_convolution_method method, const float *weights, float *packed)
+                            onnxd_convolution_method method, const float *weights, void *packed)
 {
     size_t count = 0, parts;
     if (method == ONNXD_CONVOLUTION_DEPTHWISE)
@@ -158,7 +173,7 @@ static onnxd_status *make_extras(onnxd_convolution *c, const float *bias)
 }
 
 onnxd_status *onnxd_convolution_create(const onnxd_simd *simd, const onnxd_convolution_shape *shape,
-                                       onnxd_convolution_method method, const float *packed,
+                                       onnxd_convolution_method method, const void *packed,
                                        const float *bias, const onnxd_simd_activation *activation,
                                        uint32_t threads, onnxd_convolution **out)
 {
@@ -175,7 +190,8 @@ onnxd_status *onnxd_convolution_create(const onnxd_simd *simd, const onnxd_convo
                              .pixels = onnxd_image_window_pixels(&shape->window),
                              .group_channels = shape->window.channels / shape->groups,
                              .group_maps = shape->maps / shape->groups,
-                             .packed = packed};
+                             .packed = is_bf16(shape, method) ? NULL : packed,
+                             .packed_bf16 = is_bf16(shape, method) ? packed : NULL};
     c->row_elements = (size_t)shape->window.kernel[2] * c->group_channels;
     c->is_pointwise = is_pointwise(&shape->window);
     onnxd_status *status = make_extras(c, bias);

@@ -29,9 +29,10 @@ typedef enum onnxd_convolution_method {
 typedef struct onnxd_convolution_shape {
     onnxd_image_window window; /* its channels are those of all groups */
     size_t groups, maps;       /* maps of all groups; both they and the channels are multiples */
+    bool is_bf16;              /* direct and gathered: products of bfloat16 */
 } onnxd_convolution_shape;
 
-/* The method that is likely the fastest, Winograd's where it is allowed. */
+/* The method that is likely the fastest, Winograd's where it is allowed; never for bfloat16. */
 onnxd_convolution_method onnxd_convolution_choose(const onnxd_convolution_shape *shape,
                                                   bool allows_winograd);
 /* "direct", "winograd" ... Constant. */
@@ -43,7 +44,7 @@ bool onnxd_convolution_packed_bytes(const onnxd_simd *simd, const onnxd_convolut
 /* `weights` is [maps][channels / groups][taps], as ONNX has it; `packed` is aligned to
  * ONNXD_PACKED_ALIGNMENT. */
 void onnxd_convolution_pack(const onnxd_simd *simd, const onnxd_convolution_shape *shape,
-                            onnxd_convolution_method method, const float *weights, float *packed);
+                            onnxd_convolution_method method, const float *weights, void *packed);
 
 /* The largest error that Winograd's method shows with weights packed for it, against sums in double
  * and as a part of the largest of them: tried with some maps on an image of random values. INFINITY
@@ -60,7 +61,7 @@ typedef struct onnxd_convolution onnxd_convolution;
 ONNXD_NODISCARD onnxd_status *onnxd_convolution_create(const onnxd_simd *simd,
                                                        const onnxd_convolution_shape *shape,
                                                        onnxd_convolution_method method,
-                                                       const float *packed, const float *bias,
+                                                       const void *packed, const float *bias,
                                                        const onnxd_simd_activation *activation,
                                                        uint32_t threads, onnxd_convolution **out);
 void onnxd_convolution_destroy(onnxd_convolution *convolution); /* NULL is fine */

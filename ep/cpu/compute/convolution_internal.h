@@ -15,6 +15,7 @@ struct onnxd_convolution {
     size_t group_channels, group_maps;
     size_t row_elements; /* of a row of the window: its last extent times group_channels */
     const float *packed;
+    const uint16_t *packed_bf16; /* in place of `packed`; or NULL */
     size_t group_packed; /* elements of a group's packed weights; of one of Winograd's matrices */
     float *extras;       /* what the next two point to */
     const float *bias;   /* [groups][group_bias], or NULL */

@@ -167,12 +167,11 @@ static void run_block(const product_run *run, const pixel_block *block, size_t p
         taps = is_by_rows ? window_rows : 1;
         depth = c->taps * c->group_channels / taps;
     }
-    const onnxd_product_block product = {
+    onnxd_product_block product = {
         .a = rows,
         .taps = taps,
         .depth = depth,
         .packs_rows = is_by_rows,
-        .packed = c->packed + block->group * c->group_packed,
         .first_column = column,
         .columns = left < run->part_columns ? left : run->part_columns,
         .c = call->out + corner,
@@ -183,6 +182,10 @@ static void run_block(const product_run *run, const pixel_block *block, size_t p
                  .residual = call->residual == NULL ? NULL : call->residual + corner,
                  .residual_stride = maps},
     };
+    if (c->packed_bf16 != NULL)
+        product.packed_bf16 = c->packed_bf16 + block->group * c->group_packed;
+    else
+        product.packed = c->packed + block->group * c->group_packed;
     onnxd_product_block_run(c->simd, &product);
 }
 

@@ -37,6 +37,7 @@ static void run_piece(void *context, size_t index, uint32_t worker)
         .taps = 1,
         .depth = d->depth,
         .packed = d->packed,
+        .packed_bf16 = d->packed_bf16,
         .first_column = column,
         .columns = columns_left < run->part_columns ? columns_left : run->part_columns,
         .c = run->c + first * d->c_stride,

@@ -15,8 +15,9 @@ typedef struct onnxd_dense {
     const onnxd_simd *simd;
     size_t rows, depth, columns;
     size_t a_stride, c_stride;
-    const float *packed;  /* onnxd_product_pack(), of one tap */
-    onnxd_simd_post post; /* bias padded to whole panels; residual of row 0, or NULL */
+    const float *packed;         /* onnxd_product_pack(), of one tap */
+    const uint16_t *packed_bf16; /* onnxd_bf16_pack(), in place of `packed`; or NULL */
+    onnxd_simd_post post;        /* bias padded to whole panels; residual of row 0, or NULL */
 } onnxd_dense;
 
 /* Neither allocates nor fails. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/size_math.h"
+#include "ep/cpu/compute/bf16_product.h"
 
 /* Steps of the depth that are worked on together: a panel's part of that many steps stays in the
  * first-level cache while all rows of the block pass by. */
@@ -185,7 +186,9 @@ static void run_by_steps(const onnxd_simd *simd, const onnxd_product_block *bloc
 
 void onnxd_product_block_run(const onnxd_simd *simd, const onnxd_product_block *block)
 {
-    if (block->depth <= BLOCK_DEPTH)
+    if (block->packed_bf16 != NULL)
+        onnxd_bf16_block_run(simd, block);
+    else if (block->depth <= BLOCK_DEPTH)
         run_by_taps(simd, block);
     else
         run_by_steps(simd, block);

@@ -43,9 +43,10 @@ typedef struct onnxd_product_block {
     size_t taps, depth;
     bool packs_rows;     /* A is packed, however few columns there are: its taps are short */
     const float *packed; /* of all columns */
-    size_t first_column; /* a multiple of tile_columns */
-    size_t columns;      /* from the first one on */
-    float *c;            /* of the block's first row and column 0 of the product */
+    const uint16_t *packed_bf16; /* onnxd_bf16_pack(), in place of `packed`; or NULL */
+    size_t first_column;         /* a multiple of tile_columns */
+    size_t columns;              /* from the first one on */
+    float *c;                    /* of the block's first row and column 0 of the product */
     size_t c_stride;
     uint32_t rows;        /* at most ONNXD_BLOCK_ROWS */
     onnxd_simd_post post; /* bias and residual from column 0 on; bias padded to whole panels */

@@ -9,6 +9,8 @@ const char *onnxd_simd_level_name(onnxd_simd_level level)
         return "avx512";
     case ONNXD_SIMD_AVX512_VNNI:
         return "avx512_vnni";
+    case ONNXD_SIMD_AVX512_BF16:
+        return "avx512_bf16";
     case ONNXD_SIMD_PORTABLE:
     case ONNXD_SIMD_LEVEL_COUNT:
         break;
@@ -39,6 +41,9 @@ bool onnxd_simd_is_available(onnxd_simd_level level)
                __builtin_cpu_supports("fma");
     case ONNXD_SIMD_AVX512_VNNI:
         return onnxd_simd_is_available(ONNXD_SIMD_AVX512) && __builtin_cpu_supports("avx512vnni");
+    case ONNXD_SIMD_AVX512_BF16:
+        return onnxd_simd_is_available(ONNXD_SIMD_AVX512_VNNI) &&
+               __builtin_cpu_supports("avx512bf16");
     case ONNXD_SIMD_PORTABLE:
         return true;
     case ONNXD_SIMD_LEVEL_COUNT:
@@ -56,6 +61,8 @@ const onnxd_simd *onnxd_simd_table(onnxd_simd_level level)
         return &onnxd_simd_avx512;
     case ONNXD_SIMD_AVX512_VNNI:
         return &onnxd_simd_avx512_vnni;
+    case ONNXD_SIMD_AVX512_BF16:
+        return &onnxd_simd_avx512_bf16;
     case ONNXD_SIMD_PORTABLE:
     case ONNXD_SIMD_LEVEL_COUNT:
         break;

@@ -8,6 +8,9 @@
     extern const onnxd_simd onnxd_simd_##level;                                                    \
     void onnxd_simd_product_##level(const onnxd_simd_tile *tile);                                  \
     void onnxd_simd_pack_rows_##level(const onnxd_simd_tile *tile, float *out);                    \
+    void onnxd_simd_bf16_product_##level(const onnxd_simd_bf16_tile *tile);                        \
+    void onnxd_simd_bf16_round_##level(const float *in, size_t count, uint16_t *out);              \
+    void onnxd_simd_bf16_pair_##level(const float *first, const float *second, uint16_t *out);     \
     void onnxd_simd_maximum_##level(const onnxd_simd_window *window, size_t channels);             \
     void onnxd_simd_sum_##level(const onnxd_simd_window *window, size_t channels, float scale);    \
     void onnxd_simd_depthwise_##level(const onnxd_simd_depthwise *pixels);                         \
@@ -64,5 +67,8 @@ ONNXD_SIMD_DECLARE(avx512)
 #undef ONNXD_SIMD_DECLARE
 extern const onnxd_simd onnxd_simd_avx512_vnni;
 void onnxd_simd_byte_product_avx512_vnni(const onnxd_simd_byte_tile *tile);
+extern const onnxd_simd onnxd_simd_avx512_bf16;
+void onnxd_simd_byte_product_avx512_bf16(const onnxd_simd_byte_tile *tile);
+void onnxd_simd_bf16_product_avx512_bf16(const onnxd_simd_bf16_tile *tile);
 
 #endif

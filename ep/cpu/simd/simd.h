@@ -7,11 +7,14 @@
  *   avx2         AVX2, FMA and F16C         8      6 x 16
  *   avx512       AVX-512 F, BW, DQ and VL  16      12 x 32
  *   avx512_vnni  those and VNNI            16      12 x 32
+ *   avx512_bf16  those and BF16            16      12 x 32
  *
  * Each file of the folder that ends in _kernels.c is compiled for every level; vector.h gives it
- * vectors of the level's width. avx512_vnni has its own byte_product, all else is that of avx512.
- * What a level offers is its table onnxd_simd. Kernels take strides and counts in elements,
- * allocate nothing and check nothing: the files of ep/cpu/ that use them have validated every size.
+ * vectors of the level's width. Of the last two levels those files alone that have a use for the
+ * instructions: both have their own byte_product, avx512_bf16 its own bf16_product, all else is that
+ * of avx512. What a level offers is its table onnxd_simd. Kernels take strides and counts in
+ * elements, allocate nothing and check nothing: the files of ep/cpu/ that use them have validated
+ * every size.
  *
  * Threads: all functions may be called from any thread.
  */
@@ -104,6 +107,31 @@ typedef struct onnxd_simd_tile {
     bool is_continued;           /* adds to what C holds */
     const onnxd_simd_post *post; /* NULL: stored as it is */
 } onnxd_simd_tile;
+
+/* ---- the product of bfloat16 ----------------------------------------------------------------- */
+
+/* As onnxd_simd_tile, of factors in bfloat16 (the upper half of a float's bits) and sums in float.
+ * Each step of the depth is a pair: B has for each of `pairs` steps tile_columns columns one after
+ * the other, of each two elements, zeros behind the last column. Rows of A have 2 `pairs`
+ * consecutive elements. Where the processor multiplies bfloat16 itself it takes elements below the
+ * least normal number for zeros. */
+typedef struct onnxd_simd_bf16_tile {
+    const uint16_t *a; /* of row i: a[i * a_stride] on */
+    size_t a_stride;
+    size_t pairs;
+    const uint16_t *b;
+    float *c;
+    size_t c_stride;
+    uint32_t rows, columns;      /* columns at least 1, at most tile_columns */
+    bool is_continued;           /* adds to what C holds */
+    const onnxd_simd_post *post; /* NULL: stored as it is */
+} onnxd_simd_bf16_tile;
+
+/* Which products are likely faster of bfloat16 than of float: those of at most so many rows that
+ * have at least so many weights for each row. */
+typedef struct onnxd_simd_bf16_gain {
+    size_t rows, weights;
+} onnxd_simd_bf16_gain;
 
 /* ---- windows --------------------------------------------------------------------------------- */
 
@@ -336,6 +364,7 @@ typedef enum onnxd_simd_level {
     ONNXD_SIMD_AVX2,
     ONNXD_SIMD_AVX512,
     ONNXD_SIMD_AVX512_VNNI,
+    ONNXD_SIMD_AVX512_BF16,
     ONNXD_SIMD_LEVEL_COUNT
 } onnxd_simd_level;
 
@@ -348,6 +377,13 @@ typedef struct onnxd_simd {
      * tap, an element of each row; what lies in place of rows beyond `rows` is not read. Of the
      * tile it reads a, a_stride, taps, depth and rows. `out` has room for whole tiles. */
     void (*pack_rows)(const onnxd_simd_tile *tile, float *out);
+    void (*bf16_product)(const onnxd_simd_bf16_tile *tile);
+    /* Elements in bfloat16, rounded to the nearest, ties to even; NaN stays NaN. Writes up to
+     * `lanes` - 1 elements behind the last, anything. */
+    void (*bf16_round)(const float *in, size_t count, uint16_t *out);
+    /* Two rows of tile_columns elements in bfloat16, column by column an element of each. */
+    void (*bf16_pair)(const float *first, const float *second, uint16_t *out);
+    onnxd_simd_bf16_gain bf16_gain;
     /* Per channel: the largest element, and the sum times `scale`. */
     void (*maximum)(const onnxd_simd_window *window, size_t channels);
     void (*sum)(const onnxd_simd_window *window, size_t channels, float scale);
@@ -421,8 +457,8 @@ typedef struct onnxd_simd {
                               uint8_t flip, uint8_t *out);
 } onnxd_simd;
 
-/* The name of a level as the option cpu.isa has it: "portable", "avx2", "avx512", "avx512_vnni".
- * Constant. */
+/* The name of a level as the option cpu.isa has it: "portable", "avx2", "avx512", "avx512_vnni",
+ * "avx512_bf16". Constant. */
 const char *onnxd_simd_level_name(onnxd_simd_level level);
 /* Whether this build has the level and this processor and its operating system can run it. */
 bool onnxd_simd_is_available(onnxd_simd_level level);

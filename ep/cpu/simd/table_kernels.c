@@ -2,7 +2,9 @@
 #include "ep/cpu/simd/levels.h"
 #include "ep/cpu/simd/vector.h"
 
-#if defined(__AVX512VNNI__)
+#if defined(__AVX512BF16__)
+#define LEVEL ONNXD_SIMD_AVX512_BF16
+#elif defined(__AVX512VNNI__)
 #define LEVEL ONNXD_SIMD_AVX512_VNNI
 #elif LEVEL_LANES == 16
 #define LEVEL ONNXD_SIMD_AVX512
@@ -12,6 +14,20 @@
 #define LEVEL ONNXD_SIMD_PORTABLE
 #endif
 
+#if defined(__AVX512BF16__)
+#define BF16_GAIN                                                                                  \
+    {                                                                                              \
+        SIZE_MAX, 0                                                                                \
+    }
+#else
+/* Widening costs more than multiplying: it gains where weights come from beyond the second-level
+ * cache for few rows. */
+#define BF16_GAIN                                                                                  \
+    {                                                                                              \
+        4, (size_t)1 << 18                                                                         \
+    }
+#endif
+
 const onnxd_simd OWN_NAME(onnxd_simd) = {
     .level = LEVEL,
     .lanes = LANES,
@@ -19,6 +35,10 @@ const onnxd_simd OWN_NAME(onnxd_simd) = {
     .tile_columns = TILE_COLUMNS,
     .product = LEVEL_NAME(onnxd_simd_product),
     .pack_rows = LEVEL_NAME(onnxd_simd_pack_rows),
+    .bf16_product = BF16_NAME(onnxd_simd_bf16_product),
+    .bf16_round = LEVEL_NAME(onnxd_simd_bf16_round),
+    .bf16_pair = LEVEL_NAME(onnxd_simd_bf16_pair),
+    .bf16_gain = BF16_GAIN,
     .maximum = LEVEL_NAME(onnxd_simd_maximum),
     .sum = LEVEL_NAME(onnxd_simd_sum),
     .depthwise = LEVEL_NAME(onnxd_simd_depthwise),

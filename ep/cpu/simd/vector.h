@@ -29,10 +29,15 @@
 #endif
 /* A level that adds instructions to another one has its own table, and its own kernels only where
  * it has a use for them. */
-#if defined(__AVX512VNNI__)
+#if defined(__AVX512BF16__)
+#define OWN_NAME(name) name##_avx512_bf16
+#define BF16_NAME(name) OWN_NAME(name)
+#elif defined(__AVX512VNNI__)
 #define OWN_NAME(name) name##_avx512_vnni
+#define BF16_NAME(name) LEVEL_NAME(name)
 #else
 #define OWN_NAME(name) LEVEL_NAME(name)
+#define BF16_NAME(name) LEVEL_NAME(name)
 #endif
 #define LANES ((size_t)LEVEL_LANES)
 /* Vectors across a tile of the product: with TILE_ROWS they fill the registers. */

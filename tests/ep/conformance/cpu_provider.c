@@ -66,6 +66,25 @@ static double uses_vector_kernels(onnxd_ep *ep)
     return runs_on(ep, "simd");
 }
 
+/* Whether a product of one row by many weights is one of bfloat16. */
+static double rounds_factors(onnxd_ep *ep)
+{
+    static const int64_t row[] = {1, 512}, weights[] = {512, 1024};
+    one_node node;
+    make_node(&node, "MatMul", 13, 2, 1);
+    node.inputs[0] = type_of(ONNXD_FLOAT, 2, row);
+    node.inputs[1] = type_of(ONNXD_FLOAT, 2, weights);
+    expect_ok(onnxd_tensor_create(ONNXD_FLOAT, &node.inputs[1].shape, &node.constants[1]));
+    memset(node.constants[1]->data, 0, node.constants[1]->bytes);
+    cr_assert(resolve_node(&node));
+    cr_assert(infer_node(&node));
+    onnxd_kernel *kernel = kernel_for(ep, &node);
+    const bool is_so = strstr(kernel->implementation, "_bf16:") != NULL;
+    onnxd_kernel_release(kernel);
+    drop_node(&node);
+    return is_so;
+}
+
 /* Host allocations that stay behind a kernel that nobody holds. */
 static double kept_allocations(onnxd_ep *ep)
 {
@@ -89,6 +108,7 @@ static const option_effect effects[] = {
     {"cpu.kernel_cache", "5", "15", kept_allocations, {NULL, NULL}},
     {"cpu.onednn", "false", "true", uses_onednn, {"cpu.vector_kernels", "false"}},
     {"cpu.vector_kernels", "false", "true", uses_vector_kernels, {NULL, NULL}},
+    {"cpu.precision", "fp32", "bf16", rounds_factors, {NULL, NULL}},
     {NULL, NULL, NULL, NULL, {NULL, NULL}},
 };
 

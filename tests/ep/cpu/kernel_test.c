@@ -332,7 +332,8 @@ Test(options, each_changes_something)
                                              {"cpu.onednn", "false"},
                                              {"cpu.isa", "portable"},
                                              {"cpu.vector_kernels", "false"},
-                                             {"cpu.winograd", "off"}};
+                                             {"cpu.winograd", "off"},
+                                             {"cpu.precision", "bf16"}};
     onnxd_ep *plain = ep_open_default(), *ep = ep_open(ONNXD_COUNT(options), options);
     const onnxd_cpu_ep *cpu = onnxd_cpu_ep_of(ep);
     onnxd_buffer buffer;
@@ -342,6 +343,8 @@ Test(options, each_changes_something)
     cr_expect_eq(cpu->runtime->simd->level, ONNXD_SIMD_PORTABLE);
     cr_expect_not(cpu->runtime->uses_vector_kernels);
     cr_expect_not(cpu->runtime->uses_winograd);
+    cr_expect_gt(cpu->runtime->bf16.rows, 0);
+    cr_expect_eq(onnxd_cpu_ep_of(plain)->runtime->bf16.rows, 0);
     cr_expect_eq(onnxd_ep_get_info(ep).memory_bytes, 65536);
     onnxd_status *status = onnxd_ep_allocate(ep, 100000, 64, &buffer);
     cr_expect_eq(onnxd_status_requested_bytes(status) >= 100000, true);

@@ -24,7 +24,7 @@ static onnxd_team *make_team(uint32_t threads)
 }
 
 static void check_case(const onnxd_simd *simd, onnxd_team *team, const convolution_case *of,
-                       double worst[METHODS])
+                       bool is_bf16, double worst[METHODS])
 {
     static const convolution_extras extras[] = {{false, false, ONNXD_SIMD_IDENTITY},
                                                 {true, false, ONNXD_SIMD_RELU},
@@ -32,6 +32,8 @@ static void check_case(const onnxd_simd *simd, onnxd_team *team, const convoluti
                                                 {true, true, ONNXD_SIMD_LEAKY_RELU}};
     convolution_data data;
     convolution_data_init(of, of->channels, &data);
+    if (is_bf16)
+        convolution_data_round(&data);
     for (int m = 0; m < METHODS; m++) {
         const onnxd_convolution_method method = (onnxd_convolution_method)m;
         if (!convolution_suits(&data.shape, method))
@@ -39,10 +41,12 @@ static void check_case(const onnxd_simd *simd, onnxd_team *team, const convoluti
         for (size_t e = 0; e < sizeof(extras) / sizeof(extras[0]); e++) {
             const double off = convolution_run(simd, &data, method, &extras[e], team);
             worst[m] = fmax(worst[m], off);
-            cr_assert_leq(
-                off, method == ONNXD_CONVOLUTION_WINOGRAD ? WINOGRAD_TOLERANCE : SUM_TOLERANCE,
-                "%s, %u threads, %s, %s, extras %zu: off by %g", onnxd_simd_level_name(simd->level),
-                onnxd_team_threads(team), of->name, onnxd_convolution_method_name(method), e, off);
+            cr_assert_leq(off,
+                          method == ONNXD_CONVOLUTION_WINOGRAD ? WINOGRAD_TOLERANCE : SUM_TOLERANCE,
+                          "%s, %u threads, %s%s, %s, extras %zu: off by %g",
+                          onnxd_simd_level_name(simd->level), onnxd_team_threads(team),
+                          is_bf16 ? "bfloat16, " : "", of->name,
+                          onnxd_convolution_method_name(method), e, off);
         }
     }
     convolution_data_deinit(&data);
@@ -92,7 +96,8 @@ static void check_cases(const onnxd_simd *simd)
     for (uint32_t threads = 1; threads <= 3; threads += 2) {
         onnxd_team *team = make_team(threads);
         for (size_t n = 0; n < convolution_case_count; n++)
-            check_case(simd, team, &convolution_cases[n], worst);
+            for (int is_bf16 = 0; is_bf16 < 2; is_bf16++)
+                check_case(simd, team, &convolution_cases[n], is_bf16 != 0, worst);
         onnxd_team_destroy(team);
     }
     for (int m = 0; m < METHODS; m++)
@@ -160,7 +165,7 @@ Test(convolution, the_choice)
 {
     for (size_t n = 0; n < convolution_case_count; n++) {
         const convolution_case *of = &convolution_cases[n];
-        const onnxd_convolution_shape shape = convolution_shape_of(of);
+        onnxd_convolution_shape shape = convolution_shape_of(of);
         const onnxd_convolution_method with = onnxd_convolution_choose(&shape, true);
         const onnxd_convolution_method without = onnxd_convolution_choose(&shape, false);
         cr_expect_eq(with, of->chosen, "%s: %s, not %s", of->name,
@@ -170,6 +175,8 @@ Test(convolution, the_choice)
         cr_expect(convolution_suits(&shape, without), "%s", of->name);
         cr_expect_neq(without, ONNXD_CONVOLUTION_WINOGRAD, "%s", of->name);
         cr_expect(with == without || with == ONNXD_CONVOLUTION_WINOGRAD, "%s", of->name);
+        shape.is_bf16 = true;
+        cr_expect_eq(onnxd_convolution_choose(&shape, true), without, "%s", of->name);
     }
 }
 

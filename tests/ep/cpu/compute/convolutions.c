@@ -6,6 +6,7 @@
 #include <criterion/criterion.h>
 
 #include "base/alloc.h"
+#include "base/dtype.h"
 
 onnxd_convolution_shape convolution_shape_of(const convolution_case *of)
 {
@@ -75,23 +76,44 @@ static double sum_of(const convolution_data *data, size_t pixel, size_t map)
     return sum;
 }
 
+static void add_up(convolution_data *data)
+{
+    data->largest = 0;
+    for (size_t i = 0; i < data->count; i++) {
+        data->sums[i] = sum_of(data, i / data->shape.maps, i % data->shape.maps);
+        data->largest = fmax(data->largest, fabs(data->sums[i]));
+    }
+}
+
 void convolution_data_init(const convolution_case *of, uint64_t seed, convolution_data *data)
 {
     *data = (convolution_data){.shape = convolution_shape_of(of)};
     const onnxd_image_window *w = &data->shape.window;
     const size_t taps = onnxd_image_window_taps(w), maps = of->maps;
     data->count = onnxd_image_window_pixels(w) * maps;
-    data->in =
-        random_floats(&seed, w->batch * (size_t)(w->in[0] * w->in[1] * w->in[2]) * w->channels);
-    data->weights = random_floats(&seed, maps * (w->channels / of->groups) * taps);
+    data->in_count = w->batch * (size_t)(w->in[0] * w->in[1] * w->in[2]) * w->channels;
+    data->weight_count = maps * (w->channels / of->groups) * taps;
+    data->in = random_floats(&seed, data->in_count);
+    data->weights = random_floats(&seed, data->weight_count);
     data->bias = random_floats(&seed, maps);
     data->residual = random_floats(&seed, data->count);
     data->sums = onnxd_alloc(data->count * sizeof(data->sums[0]));
     cr_assert_not_null(data->sums);
-    for (size_t i = 0; i < data->count; i++) {
-        data->sums[i] = sum_of(data, i / maps, i % maps);
-        data->largest = fmax(data->largest, fabs(data->sums[i]));
-    }
+    add_up(data);
+}
+
+static void round_all(float *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        values[i] = onnxd_bfloat16_to_float(onnxd_float_to_bfloat16(values[i]));
+}
+
+void convolution_data_round(convolution_data *data)
+{
+    data->shape.is_bf16 = true;
+    round_all(data->in, data->in_count);
+    round_all(data->weights, data->weight_count);
+    add_up(data);
 }
 
 void convolution_data_deinit(convolution_data *data)

@@ -29,12 +29,15 @@ typedef struct convolution_extras {
 typedef struct convolution_data {
     onnxd_convolution_shape shape;
     size_t count; /* elements of the output */
+    size_t in_count, weight_count;
     float *in, *weights, *bias, *residual;
     double *sums;   /* [count]: without what follows */
     double largest; /* magnitude of the sums */
 } convolution_data;
 
 void convolution_data_init(const convolution_case *of, uint64_t seed, convolution_data *data);
+/* Makes it a convolution of bfloat16, whose factors are such already. */
+void convolution_data_round(convolution_data *data);
 void convolution_data_deinit(convolution_data *data);
 
 /* Packs, makes, runs on a team of its threads, and checks that nothing else was written. Returns

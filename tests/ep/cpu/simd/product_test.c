@@ -321,4 +321,5 @@ Test(simd_levels, tables_fit_what_the_header_allows)
     cr_expect_str_eq(onnxd_simd_level_name(ONNXD_SIMD_AVX2), "avx2");
     cr_expect_str_eq(onnxd_simd_level_name(ONNXD_SIMD_AVX512), "avx512");
     cr_expect_str_eq(onnxd_simd_level_name(ONNXD_SIMD_AVX512_VNNI), "avx512_vnni");
+    cr_expect_str_eq(onnxd_simd_level_name(ONNXD_SIMD_AVX512_BF16), "avx512_bf16");
 }
