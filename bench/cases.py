@@ -35,6 +35,8 @@ class Case:
     inputs: list
     rtol: float = 1e-3
     atol: float = 1e-5
+    options: dict = dataclasses.field(default_factory=dict)  # of onnxd's CPU provider
+    needs: str = ""  # a processor feature without which there is nothing to measure
 
 
 def seeded(shape, low=0.0, high=1.0):
@@ -227,9 +229,22 @@ def quantized_cases(match, batch):
             yield Case(name, path, [ids, np.ones((batch, tokens), np.int64)], *ROUNDED)
 
 
+# ---- factors of bfloat16 -------------------------------------------------------------------------
+
+
+def rounded_cases(match, batch):
+    """Models of fp32 that onnxd computes with rounded factors: the peers' rows are those of fp32."""
+    for name, of, atol in (("resnet50", light_cases, 1e-5), ("minilm_128", built_cases, 5e-2)):
+        if match in f"{name}_bf16":
+            (case,) = of(name, batch)
+            yield dataclasses.replace(case, name=f"{name}_bf16", rtol=2e-2, atol=atol,
+                                      options={"cpu.precision": "bf16"}, needs="avx512_bf16")
+
+
 def cases(match, batch):
     FOLDER.mkdir(parents=True, exist_ok=True)
     yield from light_cases(match, batch)
     yield from packaged_cases(match, batch)
     yield from built_cases(match, batch)
     yield from quantized_cases(match, batch)
+    yield from rounded_cases(match, batch)

@@ -87,11 +87,21 @@ def save_inputs(row, folder):
             onnx.numpy_helper.from_array(array).SerializeToString())
 
 
-def outputs_agree(path, data, rtol, atol):
+def environment_of(case, folder):
+    """Of onnxd: a configuration with the case's options."""
+    if not case.options:
+        return {}
+    path = folder / "onnxd.json"
+    path.write_text(json.dumps({"providers": [{"name": "cpu_ep", "options": case.options}]}))
+    return {"ONNXD_CONFIG": str(path)}
+
+
+def outputs_agree(case, data, environment):
     """None, or what `onnxd run` says of the outputs that onnxruntime left in `data`."""
-    result = subprocess.run([str(BINARY), "run", str(path), "--data", str(data), "--rtol",
-                             str(rtol), "--atol", str(atol)],
-                            capture_output=True, text=True, check=False)
+    result = subprocess.run([str(BINARY), "run", str(case.path), "--data", str(data), "--rtol",
+                             str(case.rtol), "--atol", str(case.atol)],
+                            capture_output=True, text=True, check=False,
+                            env=os.environ | environment)
     lines = (result.stdout + result.stderr).strip().splitlines()
     if result.returncode == 0 and "outputs equal" in result.stdout:
         return None
@@ -120,12 +130,14 @@ def measure(case, threads, batch, peers, rounds):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         save_inputs(case, folder)
+        environment = environment_of(case, folder)
         engines = {}
         try:
             for engine in (*peers, "onnxd"):
                 try:
                     engines[engine] = Engine(command_of(engine, case.path, folder, threads,
-                                                        engine == "onnxruntime"))
+                                                        engine == "onnxruntime"),
+                                             environment if engine == "onnxd" else {})
                 except RuntimeError as error:
                     print(f"{case.name}: {engine} cannot run it: {error}", flush=True)
             for _ in range(rounds):
@@ -134,18 +146,21 @@ def measure(case, threads, batch, peers, rounds):
         finally:
             for engine in engines.values():
                 engine.close()
-        difference = outputs_agree(case.path, folder, case.rtol, case.atol) \
+        difference = outputs_agree(case, folder, environment) \
             if "onnxruntime" in engines else None
         return Row(case.name, threads, batch, {n: e.result() for n, e in engines.items()},
                    difference)
 
 
+def features():
+    return next((set(line.split()) for line in open("/proc/cpuinfo")
+                 if line.startswith("flags")), set())
+
+
 def machine():
     name = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo")
                  if line.startswith("model name")), platform.processor())
-    flags = next((set(line.split()) for line in open("/proc/cpuinfo")
-                  if line.startswith("flags")), set())
-    isa = [f for f in ("avx2", "avx512f", "avx512_vnni", "avx512_bf16") if f in flags]
+    isa = [f for f in ("avx2", "avx512f", "avx512_vnni", "avx512_bf16") if f in features()]
     return {"processor": name, "cpus": os.cpu_count(), "isa": isa}
 
 
@@ -209,10 +224,13 @@ def main():
         arguments.match = ""
     peers = arguments.peers.split(",")
     check(parser, peers)
-    rows = []
+    rows, left_out = [], {}
     for threads in map(int, arguments.threads.split(",")):
         for batch in map(int, arguments.batch.split(",")):
             for case in cases.cases(arguments.match, batch):
+                if case.needs and case.needs not in features():
+                    left_out[case.name] = case.needs
+                    continue
                 row = measure(case, threads, batch, peers, arguments.rounds)
                 rows.append(row)
                 ratios = ", ".join(f"{text_of(row.ratio(p))} of {p}'s" for p in peers)
@@ -220,10 +238,12 @@ def main():
                       f"{row.engines['onnxd']['median_ms']:.3f} ms, {ratios}"
                       f"{'' if row.difference is None else ', outputs differ: ' + row.difference}",
                       flush=True)
-    if not rows:
+    if not rows and not left_out:
         parser.error(f"no model's name contains '{arguments.match}'")
     missed = bounds.missed(rows, peers)
-    text = "\n".join([*table(rows, peers), "", *(f"Missed: {line}" for line in missed)])
+    text = "\n".join([*table(rows, peers), "", *(f"Missed: {line}" for line in missed),
+                      *(f"Not measured: {name}, since this processor lacks {feature}"
+                        for name, feature in left_out.items())])
     print(text)
     if arguments.save:
         save(arguments.save, rows, text)

@@ -36,16 +36,17 @@ RANDOM = {name: random_output.check_bernoulli for name in (
     "test_bernoulli_double_expanded", "test_bernoulli_seed", "test_bernoulli_seed_expanded")}
 
 
-def run_case(binary, case, environment=None):
+def run_case(binary, case, switch=switches.NONE):
     """("passed" | "failed" | "skipped", message)."""
     if case.name in RANDOM:
         wrong = RANDOM[case.name](binary, case.folder)
         return ("passed", "") if wrong is None else ("failed", wrong)
     command = [str(binary), "run", str(case.folder / "model.onnx"), "--data", str(case.folder),
-               "--rtol", repr(case.rtol), "--atol", repr(case.atol)]
+               "--rtol", repr(max(case.rtol, switch.tolerance)),
+               "--atol", repr(max(case.atol, switch.tolerance))]
     try:
         result = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S,
-                                errors="replace", env=os.environ | (environment or {}))
+                                errors="replace", env=os.environ | switch.environment)
     except subprocess.TimeoutExpired:
         return "failed", "timed out"
     reason = SKIPPED.get(f"{case.kind}/{case.name}")
@@ -57,18 +58,19 @@ def run_case(binary, case, environment=None):
     return "failed", (lines or [f"exit {result.returncode}"])[-1]
 
 
-def run_all(binary, cases, jobs, environment=None):
+def run_all(binary, cases, jobs, switch=switches.NONE):
     """(case, outcome, message) of each, in order."""
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         cases = list(cases)
         yield from ((case, *result) for case, result in
-                    zip(cases, pool.map(lambda case: run_case(binary, case, environment), cases)))
+                    zip(cases, pool.map(lambda case: run_case(binary, case, switch), cases)))
 
 
-def run_and_report(binary, cases, jobs, title="", environment=None):
+def run_and_report(binary, cases, jobs, switch=switches.NONE):
     """Whether nothing failed."""
+    title = f"{switch.name}, " if switch.name else ""
     totals = collections.defaultdict(collections.Counter)
-    for case, outcome, message in run_all(binary, cases, jobs, environment):
+    for case, outcome, message in run_all(binary, cases, jobs, switch):
         totals[case.kind][outcome] += 1
         if outcome != "passed":
             print(f"{outcome} {title}{case.kind}/{case.name}: {message}")
@@ -102,8 +104,7 @@ def main():
                 continue
             chosen = [case for case in cases
                       if options.every_case or not (switch.is_pass and case.is_one_node)]
-            all_passed &= run_and_report(options.binary, chosen, options.jobs,
-                                         f"{switch.name}, ", switch.environment)
+            all_passed &= run_and_report(options.binary, chosen, options.jobs, switch)
         return 0 if all_passed else 1
 
 

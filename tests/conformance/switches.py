@@ -1,5 +1,5 @@
-"""What changes how a model is computed, and must not change what comes out: each graph pass, each
-instruction set, each family of kernels.
+"""What changes how a model is computed, and must not change what comes out, or only as much as the
+switch says: each graph pass, each instruction set, each family of kernels, rounded factors.
 
     switches(binary) -> Switch, ...
 """
@@ -10,10 +10,15 @@ import pathlib
 import re
 import subprocess
 
+# Values of cpu.isa.
+LEVELS = ("portable", "avx2", "avx512", "avx512_vnni", "avx512_bf16")
 # Options of cpu_ep, each by itself.
-OPTIONS = (("cpu.isa", "portable"), ("cpu.isa", "avx2"), ("cpu.isa", "avx512"),
-           ("cpu.isa", "avx512_vnni"), ("cpu.winograd", "off"), ("cpu.vector_kernels", False),
-           ("cpu.onednn", False))
+OPTIONS = (*(("cpu.isa", level) for level in LEVELS),
+           ("cpu.winograd", "off"), ("cpu.vector_kernels", False), ("cpu.onednn", False),
+           ("cpu.precision", "bf16"))
+# By option. Two factors of 8 bits are each wrong by 2^-9 of themselves at most, so a sum of their
+# products is by 2^-8 of the sum of the magnitudes.
+TOLERANCES = {"cpu.precision": 2**-6}
 
 
 @dataclasses.dataclass
@@ -22,6 +27,10 @@ class Switch:
     environment: dict
     reason: str = ""  # why it cannot be tried here
     is_pass: bool = False
+    tolerance: float = 0  # relative and absolute, where a case's own are smaller
+
+
+NONE = Switch("", {})
 
 
 def passes(binary):
@@ -33,7 +42,8 @@ def passes(binary):
 def _of_option(binary, key, value, folder):
     path = pathlib.Path(folder) / f"{key}_{value}.json"
     path.write_text(json.dumps({"providers": [{"name": "cpu_ep", "options": {key: value}}]}))
-    switch = Switch(f"{key}={value}", {"ONNXD_CONFIG": str(path)})
+    switch = Switch(f"{key}={value}", {"ONNXD_CONFIG": str(path)},
+                    tolerance=TOLERANCES.get(key, 0))
     opened = subprocess.run([str(binary), "list-eps", "--config", str(path)], capture_output=True,
                             text=True, check=False)
     if opened.returncode != 0 and "which this processor does not have" in opened.stdout:

@@ -25,22 +25,8 @@ INLINED vf vf_dot_pairs(vf sum, vi a, vi b)
 
 /* ---- the product ----------------------------------------------------------------------------- */
 
-typedef struct sums {
-    vf of[TILE_ROWS][TILE_VECTORS];
-} sums;
-
-INLINED void clear(const size_t rows, sums *s)
-{
-    UNROLLED
-    for (size_t i = 0; i < rows; i++) {
-        UNROLLED
-        for (size_t j = 0; j < TILE_VECTORS; j++)
-            s->of[i][j] = vf_all(0);
-    }
-}
-
 INLINED void add_step(const uint16_t *const *a, size_t k, const uint16_t *b, const size_t rows,
-                      sums *s)
+                      vf sums[TILE_ROWS][TILE_VECTORS])
 {
     vi column[TILE_VECTORS];
     UNROLLED
@@ -51,7 +37,7 @@ INLINED void add_step(const uint16_t *const *a, size_t k, const uint16_t *b, con
         const vi pair = vi_all_pairs((const int16_t *)a[i] + 2 * k);
         UNROLLED
         for (size_t j = 0; j < TILE_VECTORS; j++)
-            s->of[i][j] = vf_dot_pairs(s->of[i][j], pair, column[j]);
+            sums[i][j] = vf_dot_pairs(sums[i][j], pair, column[j]);
     }
 }
 
@@ -60,30 +46,36 @@ INLINED void add_step(const uint16_t *const *a, size_t k, const uint16_t *b, con
 INLINED void multiply(const onnxd_simd_bf16_tile *tile, size_t first, const size_t rows,
                       const size_t parts, float *out)
 {
-    sums part[4];
+    vf sums[4][TILE_ROWS][TILE_VECTORS];
     const uint16_t *a[TILE_ROWS], *b = tile->b;
     size_t k = 0;
     UNROLLED
     for (size_t i = 0; i < rows; i++)
         a[i] = tile->a + (first + i) * tile->a_stride;
     UNROLLED
-    for (size_t p = 0; p < parts; p++)
-        clear(rows, &part[p]);
+    for (size_t p = 0; p < parts; p++) {
+        UNROLLED
+        for (size_t i = 0; i < rows; i++) {
+            UNROLLED
+            for (size_t j = 0; j < TILE_VECTORS; j++)
+                sums[p][i][j] = vf_all(0);
+        }
+    }
     for (; k + parts <= tile->pairs; k += parts) {
         UNROLLED
         for (size_t p = 0; p < parts; p++, b += 2 * TILE_COLUMNS)
-            add_step(a, k + p, b, rows, &part[p]);
+            add_step(a, k + p, b, rows, sums[p]);
     }
     for (; parts > 1 && k < tile->pairs; k++, b += 2 * TILE_COLUMNS)
-        add_step(a, k, b, rows, &part[0]);
+        add_step(a, k, b, rows, sums[0]);
     UNROLLED
     for (size_t i = 0; i < rows; i++) {
         UNROLLED
         for (size_t j = 0; j < TILE_VECTORS; j++) {
-            vf sum = part[0].of[i][j];
+            vf sum = sums[0][i][j];
             UNROLLED
             for (size_t p = 1; p < parts; p++)
-                sum += part[p].of[i][j];
+                sum += sums[p][i][j];
             vf_store(out + i * TILE_COLUMNS + j * LANES, sum);
         }
     }

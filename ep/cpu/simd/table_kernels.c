@@ -14,20 +14,6 @@
 #define LEVEL ONNXD_SIMD_PORTABLE
 #endif
 
-#if defined(__AVX512BF16__)
-#define BF16_GAIN                                                                                  \
-    {                                                                                              \
-        SIZE_MAX, 0                                                                                \
-    }
-#else
-/* Widening costs more than multiplying: it gains where weights come from beyond the second-level
- * cache for few rows. */
-#define BF16_GAIN                                                                                  \
-    {                                                                                              \
-        4, (size_t)1 << 18                                                                         \
-    }
-#endif
-
 const onnxd_simd OWN_NAME(onnxd_simd) = {
     .level = LEVEL,
     .lanes = LANES,
@@ -38,7 +24,13 @@ const onnxd_simd OWN_NAME(onnxd_simd) = {
     .bf16_product = BF16_NAME(onnxd_simd_bf16_product),
     .bf16_round = LEVEL_NAME(onnxd_simd_bf16_round),
     .bf16_pair = LEVEL_NAME(onnxd_simd_bf16_pair),
-    .bf16_gain = BF16_GAIN,
+#if defined(__AVX512BF16__)
+    .bf16_gain = {SIZE_MAX, 0},
+#else
+    /* Widening costs more than multiplying: it gains where weights come from beyond the
+     * second-level cache for few rows. */
+    .bf16_gain = {4, (size_t)1 << 18},
+#endif
     .maximum = LEVEL_NAME(onnxd_simd_maximum),
     .sum = LEVEL_NAME(onnxd_simd_sum),
     .depthwise = LEVEL_NAME(onnxd_simd_depthwise),
