@@ -95,7 +95,7 @@ typedef struct onnxd_cpu_runtime {
     bool uses_vector_kernels, uses_winograd;
     double winograd_error;
     onnxd_simd_bf16_gain bf16; /* of which products factors are rounded; all 0: of none */
-    uint64_t references; /* atomic */
+    uint64_t references;       /* atomic */
     /* Kernels run on the thread that enqueues them, which others learn of here alone. */
     onnxd_cpu_progress progress;
     uint64_t kernels_enqueued; /* atomic, relaxed */

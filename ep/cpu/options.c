@@ -6,8 +6,8 @@
 #define TERABYTE 1099511627776.0
 
 static const char *const winograd_choices[] = {"auto", "off", NULL};
-static const char *const isa_choices[] = {"auto",   "portable",    "avx2",
-                                          "avx512", "avx512_vnni", "avx512_bf16", NULL};
+static const char *const isa_choices[] = {"auto",        "portable",    "avx2", "avx512",
+                                          "avx512_vnni", "avx512_bf16", NULL};
 static const char *const precision_choices[] = {"fp32", "bf16", NULL};
 
 const onnxd_ep_option_def onnxd_cpu_option_defs[] = {
@@ -71,7 +71,8 @@ const onnxd_ep_option_def onnxd_cpu_option_defs[] = {
      .choices = precision_choices,
      .help = "bf16: where it is likely faster, matrix products and convolutions with constant "
              "weights round their factors to bfloat16 and sum in fp32: all of them on processors "
-             "with AVX512_BF16, elsewhere those of few rows; fp32: none"},
+             "with AVX512_BF16, elsewhere those of few rows and many weights, while the others "
+             "stay as exact as with fp32; fp32: none"},
     {.key = NULL},
 };
 

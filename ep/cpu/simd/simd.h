@@ -11,8 +11,8 @@
  *
  * Each file of the folder that ends in _kernels.c is compiled for every level; vector.h gives it
  * vectors of the level's width. Of the last two levels those files alone that have a use for the
- * instructions: both have their own byte_product, avx512_bf16 its own bf16_product, all else is that
- * of avx512. What a level offers is its table onnxd_simd. Kernels take strides and counts in
+ * instructions: both have their own byte_product, avx512_bf16 its own bf16_product, all else is
+ * that of avx512. What a level offers is its table onnxd_simd. Kernels take strides and counts in
  * elements, allocate nothing and check nothing: the files of ep/cpu/ that use them have validated
  * every size.
  *
