@@ -59,6 +59,29 @@ bool onnxd_tensor_view_is_contiguous(const onnxd_tensor_view *view)
     return true;
 }
 
+bool onnxd_tensor_view_pitch(const onnxd_tensor_view *view, size_t *out_pitch)
+{
+    size_t count;
+    if (!onnxd_shape_count(&view->shape, &count))
+        return false;
+    const int32_t last = view->shape.rank - 1;
+    const int64_t length = last < 0 ? 1 : view->shape.dims[last];
+    int64_t pitch = length, expected = 0;
+    if (count > 0 && length > 1 && view->strides[last] != 1)
+        return false;
+    for (int32_t i = last - 1; i >= 0 && count > 0; i--) {
+        if (view->shape.dims[i] == 1)
+            continue;
+        if (expected == 0)
+            expected = pitch = view->strides[i];
+        if (view->strides[i] != expected || pitch < length ||
+            !onnxd_i64_mul(expected, view->shape.dims[i], &expected))
+            return false;
+    }
+    *out_pitch = (size_t)pitch;
+    return true;
+}
+
 bool onnxd_tensor_view_is_dense(const onnxd_tensor_view *view)
 {
     size_t count;

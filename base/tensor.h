@@ -78,6 +78,10 @@ static inline bool onnxd_tensor_view_is_present(const onnxd_tensor_view *view)
 }
 /* Row-major without gaps; dimensions of extent 1 may have any stride. */
 bool onnxd_tensor_view_is_contiguous(const onnxd_tensor_view *view);
+/* Whether the elements of the last dimension lie side by side, and the rows that they make at one
+ * distance, which is not less than their length: *out_pitch, in elements. A contiguous view is so;
+ * a view without elements, too. */
+bool onnxd_tensor_view_pitch(const onnxd_tensor_view *view, size_t *out_pitch);
 /* The elements cover their range exactly once, in any order of dimensions, and the view starts at
  * its lowest address: a dimension of extent above 1 that runs backwards is not dense. */
 bool onnxd_tensor_view_is_dense(const onnxd_tensor_view *view);

@@ -76,6 +76,9 @@ typedef struct onnxd_ep_info {
      * 1. */
     uint32_t issuers;
     size_t alignment_bytes; /* of every buffer: a power of two, >= 64 on the CPU, >= 256 on CUDA */
+    /* Of inputs and outputs of kernels that are a piece of another one: a power of two. 1: that of
+     * an element; 0: that of buffers. */
+    size_t piece_alignment_bytes;
     uint64_t memory_bytes;  /* of the device; UINT64_MAX when unknown */
     /* Transfer between host memory and the device: fixed cost and rate. 0 when host-addressable. */
     double copy_latency_us;
@@ -191,9 +194,24 @@ struct onnxd_kernel {
     const struct onnxd_kernel_api *api;
     const char *implementation; /* "onednn:brgconv", "portable": for inspect and profiles */
     size_t workspace_bytes;     /* scratch that enqueue needs on the device */
+    /* What the kernel allows beside outputs that lie apart from the inputs, all of them row-major
+     * without gaps. Bit i is input or output i, those from 64 on have none. */
+    /* Output 0 may be the memory of input i where both have one type and shape, whichever other
+     * inputs are that memory too. */
+    uint64_t in_place_inputs;
+    /* Rows of the last dimension may lie at a distance: onnxd_tensor_view_pitch(). */
+    uint64_t pitched_inputs, pitched_outputs;
+    /* Of operators that join tensors (graph/op.h): an input that lies at its place in the output is
+     * left alone. */
+    bool skips_placed_inputs;
 };
+static inline bool onnxd_kernel_allows(uint64_t mask, uint32_t index)
+{
+    return index < 64 && ((mask >> index) & 1u) != 0;
+}
 
-/* Arguments of one execution. Views lie on the instance's device; checked by the executor. */
+/* Arguments of one execution. Views lie on the instance's device and as the kernel allows; checked
+ * by the executor. */
 typedef struct onnxd_kernel_args {
     const onnxd_tensor_view *inputs;
     onnxd_tensor_view *outputs;

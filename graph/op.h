@@ -59,7 +59,8 @@ typedef struct onnxd_string_arena {
 } onnxd_string_arena;
 
 /* Context of a computation. Inputs and outputs are contiguous host views whose types and shapes
- * infer() has accepted; an absent one has dtype UNDEFINED. Outputs never overlap inputs. */
+ * infer() has accepted; an absent one has dtype UNDEFINED. Outputs never overlap inputs, except as
+ * in_place_inputs allows. */
 typedef struct onnxd_compute {
     const onnxd_node *node;
     const void *params;
@@ -100,6 +101,13 @@ typedef struct onnxd_dynamic {
     onnxd_datum **outputs; /* preset to NULL */
     const onnxd_run_env *env;
 } onnxd_dynamic;
+
+/* Operators that only move whole boxes of elements. */
+typedef enum onnxd_op_pieces {
+    ONNXD_PIECES_NONE,
+    ONNXD_PIECES_JOINED, /* the inputs are boxes of output 0 and fill it */
+    ONNXD_PIECES_CUT     /* the outputs are boxes of input 0 */
+} onnxd_op_pieces;
 
 struct onnxd_op_def {
     const char *domain; /* "" is ai.onnx */
@@ -142,6 +150,15 @@ struct onnxd_op_def {
     /* Output 0 has the same bytes in the same order as input 0 (Reshape, Identity, ...): the
      * executor may let both share memory instead of copying, where the node has no other output. */
     bool is_view;
+    /* Bit i set: compute() may be given the memory of input i for output 0 where both have one type
+     * and shape, whichever other inputs are that memory too: it reads each element before it writes
+     * the one at its place, and no more after. */
+    uint32_t in_place_inputs;
+    /* With pieces: finds the row-major index in the whole of the first element of a piece, which is
+     * an input or output of infer's, all of whose types are static. Dimension for dimension, the
+     * piece has the elements that follow it. False when it is no such box or not known. */
+    onnxd_op_pieces pieces;
+    bool (*find_piece)(const onnxd_infer *infer, uint32_t piece, size_t *out_first);
     /* The result is not a function of the inputs alone (random numbers): never folded. */
     bool is_nondeterministic;
 };

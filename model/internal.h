@@ -20,6 +20,7 @@ typedef struct onnxd_space {
     onnxd_ep *ep;      /* NULL: the host */
     uint32_t ep_index; /* of the instance, in the runtime */
     size_t alignment;  /* of everything in it */
+    size_t piece_alignment; /* but of what lies within something else */
 } onnxd_space;
 
 /* Takes a model whose last reference is gone; see onnxd_model_set_reaper(). */

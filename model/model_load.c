@@ -30,7 +30,7 @@ static onnxd_status *choose_instances(onnxd_model *model, const char *only)
 /* One space for the host, one for each instance whose memory the host cannot address. */
 static onnxd_status *make_spaces(onnxd_model *model)
 {
-    size_t host_alignment = 64;
+    size_t host_alignment = 64, host_piece_alignment = 1;
     model->spaces = onnxd_alloc_zero(model->ep_count + 1, sizeof(model->spaces[0]));
     if (model->spaces == NULL)
         return onnxd_error_out_of_memory("a model", model->ep_count * sizeof(model->spaces[0]),
@@ -38,18 +38,24 @@ static onnxd_status *make_spaces(onnxd_model *model)
     model->space_count = 1;
     for (size_t i = 0; i < model->ep_count; i++) {
         const onnxd_ep_info info = onnxd_ep_get_info(model->eps[i]);
+        const size_t piece_alignment =
+            info.piece_alignment_bytes == 0 ? info.alignment_bytes : info.piece_alignment_bytes;
         if (info.is_host_addressable) {
             model->ep_spaces[i] = ONNXD_HOST_SPACE;
             if (info.alignment_bytes > host_alignment)
                 host_alignment = info.alignment_bytes;
+            if (piece_alignment > host_piece_alignment)
+                host_piece_alignment = piece_alignment;
             continue;
         }
         model->ep_spaces[i] = model->space_count;
         model->spaces[model->space_count++] = (onnxd_space){.ep = model->eps[i],
                                                             .ep_index = model->ep_indices[i],
-                                                            .alignment = info.alignment_bytes};
+                                                            .alignment = info.alignment_bytes,
+                                                            .piece_alignment = piece_alignment};
     }
-    model->spaces[ONNXD_HOST_SPACE] = (onnxd_space){.alignment = host_alignment};
+    model->spaces[ONNXD_HOST_SPACE] =
+        (onnxd_space){.alignment = host_alignment, .piece_alignment = host_piece_alignment};
     return NULL;
 }
 

@@ -155,6 +155,7 @@ static onnxd_status *build(onnxd_plan_builder *b, const onnxd_tensor_view *input
     ONNXD_TRY(onnxd_usage_find(b->graph, b->model->is_dynamic, b->known, &b->usage));
     ONNXD_TRY(find_roots(b));
     ONNXD_TRY(onnxd_builder_make_steps(b));
+    ONNXD_TRY(onnxd_builder_share_memory(b));
     ONNXD_TRY(onnxd_builder_lay_out(b));
     ONNXD_TRY(onnxd_builder_make_views(b));
     keep_known(b);

@@ -2,7 +2,7 @@
  * Building a plan, in the order of the calls below. What a plan does not keep lives in the builder.
  *
  *   types and known values ─► which nodes run ─► stages and steps, each value located in every
- * space that reads it ─► lifetimes to offsets ─► views
+ * space that reads it ─► what lies within or over something else ─► lifetimes to offsets ─► views
  *
  * Time is counted in ticks: one for the uploads of a stage, one per step, one for its downloads.
  * Two values that live in one space at one tick never share bytes.
@@ -34,6 +34,10 @@ typedef struct onnxd_live_range {
     uint32_t space;
     uint32_t first_tick, last_tick;
     size_t bytes, offset;
+    uint32_t within; /* the range in whose memory it lies, or ONNXD_NONE */
+    size_t distance; /* from the start of that one */
+    /* The value whose strides its own has, a piece of it; ONNXD_NONE: it has no gaps. */
+    onnxd_value_id strides_of;
 } onnxd_live_range;
 
 /* A copy whose offsets are not known yet. */
@@ -96,6 +100,11 @@ ONNXD_NODISCARD onnxd_status *onnxd_builder_require(onnxd_plan_builder *b, onnxd
 
 /* plan_steps.c: stages, steps and kernels; locates every value that a step or the caller reads. */
 ONNXD_NODISCARD onnxd_status *onnxd_builder_make_steps(onnxd_plan_builder *b);
+/* plan_sharing.c: pieces of Concat, Split and Slice that lie within the whole, results that are
+ * written over what is read no more; takes out the steps that have nothing left to do. Then each
+ * range lies within one that lies within none, whose lifetime includes its own. Errors:
+ * OUT_OF_MEMORY. */
+ONNXD_NODISCARD onnxd_status *onnxd_builder_share_memory(onnxd_plan_builder *b);
 /* plan_memory.c: offsets of all ranges, arenas, transfers by stage. */
 ONNXD_NODISCARD onnxd_status *onnxd_builder_lay_out(onnxd_plan_builder *b);
 /* plan_views.c: views, checked, and what a run patches. */

@@ -35,7 +35,7 @@ static onnxd_status *lay_out_space(onnxd_plan_builder *b, uint32_t space,
     onnxd_plan_space *result = &b->plan->spaces[space];
     size_t count = 0;
     for (uint32_t i = 0; i < b->range_count; i++) {
-        if (b->ranges[i].space != space)
+        if (b->ranges[i].space != space || b->ranges[i].within != ONNXD_NONE)
             continue;
         records[count++] = (onnxd_plan_record){
             .first_step = b->ranges[i].first_tick,
@@ -48,8 +48,11 @@ static onnxd_status *lay_out_space(onnxd_plan_builder *b, uint32_t space,
     ONNXD_TRY(onnxd_plan_memory(records, count, &result->arena_bytes, &result->peak_bytes));
     count = 0;
     for (uint32_t i = 0; i < b->range_count; i++)
-        if (b->ranges[i].space == space)
+        if (b->ranges[i].space == space && b->ranges[i].within == ONNXD_NONE)
             b->ranges[i].offset = records[count++].offset;
+    for (uint32_t i = 0; i < b->range_count; i++)
+        if (b->ranges[i].space == space && b->ranges[i].within != ONNXD_NONE)
+            b->ranges[i].offset = b->ranges[b->ranges[i].within].offset + b->ranges[i].distance;
     return NULL;
 }
 

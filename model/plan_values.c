@@ -20,8 +20,12 @@ onnxd_status *onnxd_builder_add_range(onnxd_plan_builder *b, uint32_t space, siz
         b->ranges = grown;
         b->range_capacity = capacity;
     }
-    b->ranges[b->range_count] = (onnxd_live_range){
-        .space = space, .first_tick = b->now, .last_tick = b->now, .bytes = bytes};
+    b->ranges[b->range_count] = (onnxd_live_range){.space = space,
+                                                   .first_tick = b->now,
+                                                   .last_tick = b->now,
+                                                   .bytes = bytes,
+                                                   .within = ONNXD_NONE,
+                                                   .strides_of = ONNXD_NONE};
     *out_range = b->range_count++;
     return NULL;
 }

@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "base/alloc.h"
 #include "model/plan_build.h"
 #include "model/tail.h"
@@ -39,6 +41,16 @@ static onnxd_status *check_view(const view_maker *m, const onnxd_tensor_view *vi
     return onnxd_tensor_view_check(&probe, buffer_bytes, name);
 }
 
+static void take_strides(const onnxd_plan_builder *b, const onnxd_live_range *range,
+                         onnxd_tensor_view *view)
+{
+    if (range->strides_of == ONNXD_NONE)
+        return;
+    const onnxd_tensor_type *whole = &b->types[range->strides_of];
+    const onnxd_tensor_view strides = onnxd_tensor_view_of(NULL, whole->dtype, &whole->shape);
+    memcpy(view->strides, strides.strides, sizeof(view->strides));
+}
+
 static onnxd_status *make_view(view_maker *m, onnxd_value_id value, uint32_t space,
                                onnxd_device_id device)
 {
@@ -55,6 +67,7 @@ static onnxd_status *make_view(view_maker *m, onnxd_value_id value, uint32_t spa
     switch (location->kind) {
     case ONNXD_IN_ARENA:
         view->byte_offset = b->ranges[location->index].offset;
+        take_strides(b, &b->ranges[location->index], view);
         m->pending[m->pending_count++] = (onnxd_view_patch){index, space};
         break;
     case ONNXD_IN_INPUT:

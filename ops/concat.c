@@ -114,13 +114,20 @@ static onnxd_status *compute(const onnxd_compute *compute)
     return NULL;
 }
 
+static bool find_piece(const onnxd_infer *infer, uint32_t piece, size_t *out_first)
+{
+    const concat_params *p = infer->params;
+    return onnxd_op_part_along(&infer->outputs[0].shape, p->axis, infer->inputs, piece, out_first);
+}
+
 #define ROW(first, last, set)                                                                      \
     {                                                                                              \
         .op_type = "Concat", .domain = "", .since = first, .until = last, .min_inputs = 1,         \
         .max_inputs = ONNXD_OP_VARIADIC, .min_outputs = 1, .max_outputs = 1,                       \
         .inputs = {{.types = set, .type_variable = 1}},                                            \
         .outputs = {{.types = set, .type_variable = 1}}, .params_bytes = sizeof(concat_params),    \
-        .parse = parse, .infer = infer, .compute = compute                                         \
+        .parse = parse, .infer = infer, .compute = compute, .pieces = ONNXD_PIECES_JOINED,         \
+        .find_piece = find_piece                                                                   \
     }
 
 const onnxd_op_def onnxd_op_concat[] = {

@@ -130,26 +130,32 @@ static onnxd_status *read_spec(const onnxd_node *node, const onnxd_tensor_view *
     return NULL;
 }
 
+/* From the attributes, or from inputs where they are all known. */
+static onnxd_status *find_spec(const onnxd_infer *infer, slice_spec *spec, bool *out_is_known)
+{
+    onnxd_tensor_view storage[STEPS + 1];
+    const onnxd_tensor_view *views[STEPS + 1] = {NULL};
+    *out_is_known = true;
+    if (infer->params != NULL) {
+        *spec = *(const slice_spec *)infer->params;
+        return NULL;
+    }
+    for (uint32_t i = STARTS; i <= STEPS; i++) {
+        if (!onnxd_op_has_input(infer->node, i))
+            continue;
+        *out_is_known = *out_is_known && onnxd_infer_known(infer, i, &storage[i]);
+        views[i] = &storage[i];
+    }
+    return *out_is_known ? read_spec(infer->node, views, spec) : NULL;
+}
+
 static onnxd_status *infer(onnxd_infer *infer)
 {
     const onnxd_shape *input = &infer->inputs[0].shape;
     infer->outputs[0].dtype = infer->inputs[0].dtype;
-    slice_spec read = {.has_axes = false};
-    const slice_spec *spec = infer->params;
-    bool is_known = true;
-    if (spec == NULL) {
-        onnxd_tensor_view storage[STEPS + 1];
-        const onnxd_tensor_view *views[STEPS + 1] = {NULL};
-        for (uint32_t i = STARTS; i <= STEPS; i++) {
-            if (!onnxd_op_has_input(infer->node, i))
-                continue;
-            is_known = is_known && onnxd_infer_known(infer, i, &storage[i]);
-            views[i] = &storage[i];
-        }
-        if (is_known)
-            ONNXD_TRY(read_spec(infer->node, views, &read));
-        spec = &read;
-    }
+    slice_spec spec = {.has_axes = false};
+    bool is_known;
+    ONNXD_TRY(find_spec(infer, &spec, &is_known));
     if (input->rank < 0)
         return NULL;
     if (!is_known) {
@@ -157,9 +163,34 @@ static onnxd_status *infer(onnxd_infer *infer)
         return NULL;
     }
     slice_plan plan = {0};
-    ONNXD_TRY(make_plan(infer->node, spec, input, &plan));
+    ONNXD_TRY(make_plan(infer->node, &spec, input, &plan));
     infer->outputs[0].shape = plan.shape;
     return NULL;
+}
+
+static bool find_piece(const onnxd_infer *infer, uint32_t piece, size_t *out_first)
+{
+    const onnxd_shape *input = &infer->inputs[0].shape;
+    slice_spec spec = {.has_axes = false};
+    slice_plan plan = {0};
+    bool is_known = false;
+    int64_t strides[ONNXD_MAX_RANK];
+    size_t first = 0;
+    onnxd_status *status = find_spec(infer, &spec, &is_known);
+    if (status == NULL && is_known)
+        status = make_plan(infer->node, &spec, input, &plan);
+    bool is_piece = status == NULL && is_known;
+    onnxd_status_free(status);
+    if (!is_piece)
+        return false;
+    (void)piece;
+    onnxd_strides_of(input, strides);
+    for (int32_t i = 0; i < input->rank; i++) {
+        is_piece = is_piece && (plan.step[i] == 1 || plan.shape.dims[i] == 1);
+        first += (size_t)(plan.first[i] * strides[i]);
+    }
+    *out_first = first;
+    return is_piece;
 }
 
 static onnxd_status *compute(const onnxd_compute *compute)
@@ -196,7 +227,7 @@ static onnxd_status *compute(const onnxd_compute *compute)
 #define COMMON(first, last, set)                                                                   \
     .op_type = "Slice", .domain = "", .since = first, .until = last, .min_outputs = 1,             \
     .max_outputs = 1, .outputs = {{.types = set, .type_variable = 1}}, .infer = infer,             \
-    .compute = compute
+    .compute = compute, .pieces = ONNXD_PIECES_CUT, .find_piece = find_piece
 #define INDEX(optional)                                                                            \
     {                                                                                              \
         .types = ONNXD_SET_INDEX, .type_variable = 2, .is_optional = optional                      \

@@ -216,11 +216,18 @@ static onnxd_status *compute(const onnxd_compute *compute)
     return NULL;
 }
 
+static bool find_piece(const onnxd_infer *infer, uint32_t piece, size_t *out_first)
+{
+    const split_params *p = infer->params;
+    return onnxd_op_part_along(&infer->inputs[0].shape, p->axis, infer->outputs, piece, out_first);
+}
+
 #define COMMON(first, last, set)                                                                   \
     .op_type = "Split", .domain = "", .since = first, .until = last, .min_inputs = 1,              \
     .min_outputs = 1, .max_outputs = ONNXD_OP_VARIADIC,                                            \
     .outputs = {{.types = set, .type_variable = 1, .is_optional = true}},                          \
-    .params_bytes = sizeof(split_params), .parse = parse, .infer = infer, .compute = compute
+    .params_bytes = sizeof(split_params), .parse = parse, .infer = infer, .compute = compute,    \
+    .pieces = ONNXD_PIECES_CUT, .find_piece = find_piece
 #define ATTRIBUTE_ROW(first, last, set)                                                            \
     {                                                                                              \
         COMMON(first, last, set), .max_inputs = 1, .inputs = {                                     \

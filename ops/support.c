@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/size_math.h"
+
 static onnxd_status *op_error_v(onnxd_code code, const onnxd_node *node, const char *format,
                                 va_list args) ONNXD_PRINTF(3, 0);
 static onnxd_status *op_error_v(onnxd_code code, const onnxd_node *node, const char *format,
@@ -88,6 +90,22 @@ onnxd_status *onnxd_op_around_axis(const onnxd_node *node, const onnxd_shape *sh
     *out_outer = outer;
     *out_inner = inner;
     return NULL;
+}
+
+bool onnxd_op_part_along(const onnxd_shape *whole, int64_t axis, const onnxd_tensor_type *parts,
+                         uint32_t index, size_t *out_first)
+{
+    int32_t at;
+    size_t inner, before = 0;
+    if (!onnxd_shape_axis(whole->rank, axis, &at) ||
+        !onnxd_shape_span(whole, at + 1, whole->rank, &inner))
+        return false;
+    for (uint32_t i = 0; i < index; i++) {
+        if (parts[i].dtype == ONNXD_UNDEFINED)
+            return false;
+        before += (size_t)parts[i].shape.dims[at];
+    }
+    return onnxd_size_mul(before, inner, out_first);
 }
 
 bool onnxd_infer_known(const onnxd_infer *infer, uint32_t index, onnxd_tensor_view *out_view)
@@ -320,9 +338,10 @@ onnxd_status *onnxd_op_compute_copy(const onnxd_compute *compute)
         return onnxd_op_error_code(ONNXD_INTERNAL, compute->node,
                                    "output 0 was planned with %zu bytes, input 0 has %zu",
                                    out_bytes, bytes);
-    if (bytes != 0)
-        memcpy(onnxd_tensor_view_data(&compute->outputs[0]),
-               onnxd_tensor_view_data(&compute->inputs[0]), bytes);
+    void *to = onnxd_tensor_view_data(&compute->outputs[0]);
+    const void *from = onnxd_tensor_view_data(&compute->inputs[0]);
+    if (bytes != 0 && to != from)
+        memcpy(to, from, bytes);
     return NULL;
 }
 

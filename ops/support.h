@@ -34,6 +34,12 @@ ONNXD_NODISCARD onnxd_status *onnxd_op_around_axis(const onnxd_node *node, const
                                                    int32_t axis, size_t *out_outer,
                                                    size_t *out_inner);
 
+/* The row-major index in a tensor of shape `whole` of the first element of part `index`, when parts
+ * of these types, static, lie one after the other along `axis`, as an attribute says it. False when
+ * a type before it is not given. */
+bool onnxd_op_part_along(const onnxd_shape *whole, int64_t axis, const onnxd_tensor_type *parts,
+                         uint32_t index, size_t *out_first);
+
 /* The value of input `index` as a view when inference knows it; false otherwise. */
 bool onnxd_infer_known(const onnxd_infer *infer, uint32_t index, onnxd_tensor_view *out_view);
 /* Element `index` of a view of an integer type. */

@@ -61,7 +61,8 @@ static inline onnxd_status *onnxd_unary_run(const onnxd_compute *compute,
         .max_inputs = 1, .min_outputs = 1, .max_outputs = 1,                                       \
         .inputs = {{.types = set, .type_variable = 1}},                                            \
         .outputs = {{.types = set, .type_variable = 1}}, .params_bytes = bytes,                    \
-        .parse = parse_function, .infer = onnxd_op_infer_same, .compute = compute_##op             \
+        .parse = parse_function, .infer = onnxd_op_infer_same, .compute = compute_##op,            \
+        .in_place_inputs = 1u                                                                      \
     }
 /* The history that most operators without attributes share: bfloat16 since opset 13. */
 #define ONNXD_UNARY_FLOAT_ROWS(name, op)                                                           \

@@ -80,7 +80,8 @@ static onnxd_status *compute(const onnxd_compute *compute)
         .inputs = {{.types = ONNXD_SET(BOOL)},                                                     \
                    {.types = set, .type_variable = 1},                                             \
                    {.types = set, .type_variable = 1}},                                            \
-        .outputs = {{.types = set, .type_variable = 1}}, .infer = infer, .compute = compute        \
+        .outputs = {{.types = set, .type_variable = 1}}, .infer = infer, .compute = compute,       \
+        .in_place_inputs = 6u                                                                      \
     }
 
 const onnxd_op_def onnxd_op_where[] = {

@@ -54,6 +54,7 @@ static void get_info(const onnxd_ep *ep, onnxd_ep_info *out_info)
     *out_info = (onnxd_ep_info){.is_host_addressable = true,
                                 .issuers = onnxd_team_threads(cpu->runtime->team),
                                 .alignment_bytes = ONNXD_CPU_ALIGNMENT,
+                                .piece_alignment_bytes = 1,
                                 .memory_bytes = limit > 0 && limit < memory ? limit : memory};
 }
 

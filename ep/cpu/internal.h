@@ -187,6 +187,7 @@ typedef struct onnxd_cpu_entry {
 } onnxd_cpu_entry;
 
 extern const onnxd_cpu_implementation onnxd_cpu_portable;
+extern const onnxd_cpu_implementation onnxd_cpu_concat;
 extern const onnxd_cpu_implementation onnxd_cpu_onednn_convolution;
 extern const onnxd_cpu_implementation onnxd_cpu_onednn_max_pool;
 extern const onnxd_cpu_implementation onnxd_cpu_onednn_average_pool;

@@ -7,9 +7,17 @@
 #define ARENA_BLOCK_BYTES 4096
 #define ARENA_MAX_BYTES ((size_t)128 << 20)
 
+static bool lies_as_allowed(const onnxd_tensor_view *view, uint64_t pitched, uint32_t index)
+{
+    size_t pitch;
+    return onnxd_tensor_view_is_contiguous(view) ||
+           (onnxd_kernel_allows(pitched, index) && onnxd_tensor_view_pitch(view, &pitch));
+}
+
+/* `pitched`: a mask of the kernel. */
 static onnxd_status *check_views(const onnxd_cpu_kernel *kernel, const char *what,
                                  const onnxd_tensor_view *views, const onnxd_tensor_type *types,
-                                 uint32_t count)
+                                 uint32_t count, uint64_t pitched)
 {
     for (uint32_t i = 0; i < count; i++) {
         const onnxd_tensor_view *view = &views[i];
@@ -17,7 +25,7 @@ static onnxd_status *check_views(const onnxd_cpu_kernel *kernel, const char *wha
         if (ONNXD_UNLIKELY(view->dtype != type->dtype ||
                            (type->dtype != ONNXD_UNDEFINED &&
                             (!onnxd_shape_equal(&view->shape, &type->shape) ||
-                             !onnxd_tensor_view_is_contiguous(view)))))
+                             !lies_as_allowed(view, pitched, i)))))
             return onnxd_error(ONNXD_INVALID_TENSOR_VIEW,
                                "%s %" PRIu32 " of kernel '%s' is not of the type, shape and "
                                "row-major layout that it was made for",
@@ -36,8 +44,10 @@ static onnxd_status *enqueue(onnxd_kernel *base, const onnxd_kernel_args *args)
                            " outputs, given are %" PRIu32 " and %" PRIu32,
                            kernel->name, kernel->input_count, kernel->output_count,
                            args->input_count, args->output_count);
-    ONNXD_TRY(check_views(kernel, "input", args->inputs, kernel->inputs, args->input_count));
-    ONNXD_TRY(check_views(kernel, "output", args->outputs, kernel->outputs, args->output_count));
+    ONNXD_TRY(check_views(kernel, "input", args->inputs, kernel->inputs, args->input_count,
+                          base->pitched_inputs));
+    ONNXD_TRY(check_views(kernel, "output", args->outputs, kernel->outputs, args->output_count,
+                          base->pitched_outputs));
     uint64_t epoch;
     ONNXD_TRY(onnxd_cpu_runtime_begin(kernel->runtime, kernel->name, &epoch));
     onnxd_status *status = kernel->implementation->enqueue(kernel, args);
@@ -100,7 +110,7 @@ static onnxd_status *make(const onnxd_cpu_case *c, onnxd_cpu_kernel *kernel)
         if (onnxd_status_code(status) != ONNXD_UNIMPLEMENTED)
             return status;
         onnxd_status_free(status);
-        kernel->base.workspace_bytes = 0;
+        kernel->base = (onnxd_kernel){.api = &api};
     }
     return onnxd_error(ONNXD_NO_EP_FOR_OP, "operator '%s' has no kernel for this device",
                        c->node->op_type);

@@ -34,6 +34,7 @@ static onnxd_status *make(const onnxd_cpu_case *c, onnxd_cpu_kernel *kernel)
 {
     kernel->base.implementation = "portable";
     kernel->base.workspace_bytes = 0;
+    kernel->base.in_place_inputs = c->def->in_place_inputs;
     snprintf(kernel->name, sizeof(kernel->name), "portable:%s", c->node->op_type);
     if (c->def->workspace_bytes == NULL)
         return NULL;

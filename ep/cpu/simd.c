@@ -115,3 +115,20 @@ float *onnxd_simd_output(const onnxd_kernel_args *args, uint32_t index)
 {
     return onnxd_tensor_view_data(&args->outputs[index]);
 }
+
+/* The kernel's check of its arguments has found one. */
+static size_t pitch_of(const onnxd_tensor_view *view)
+{
+    size_t pitch = 0;
+    return onnxd_tensor_view_pitch(view, &pitch) ? pitch : 0;
+}
+
+onnxd_pixels_in onnxd_simd_pixels_in(const onnxd_kernel_args *args, uint32_t index)
+{
+    return (onnxd_pixels_in){onnxd_simd_input(args, index), pitch_of(&args->inputs[index])};
+}
+
+onnxd_pixels_out onnxd_simd_pixels_out(const onnxd_kernel_args *args, uint32_t index)
+{
+    return (onnxd_pixels_out){onnxd_simd_output(args, index), pitch_of(&args->outputs[index])};
+}

@@ -24,5 +24,8 @@ void onnxd_simd_name_product(onnxd_cpu_kernel *kernel, const char *what, bool is
 /* The data of an argument; NULL for an absent one. */
 float *onnxd_simd_input(const onnxd_kernel_args *args, uint32_t index);
 float *onnxd_simd_output(const onnxd_kernel_args *args, uint32_t index);
+/* The same of images channels-last whose pixels may have gaps between them. */
+onnxd_pixels_in onnxd_simd_pixels_in(const onnxd_kernel_args *args, uint32_t index);
+onnxd_pixels_out onnxd_simd_pixels_out(const onnxd_kernel_args *args, uint32_t index);
 
 #endif

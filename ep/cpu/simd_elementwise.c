@@ -102,6 +102,7 @@ static onnxd_status *make_unary(const onnxd_cpu_case *c, onnxd_cpu_kernel *kerne
     if (strcmp(approximate.data, "tanh") == 0)
         state->activation.function = ONNXD_SIMD_GELU_TANH;
     kernel->state = state;
+    kernel->base.in_place_inputs = 1;
     onnxd_simd_name(kernel, "unary");
     return NULL;
 }
@@ -230,6 +231,7 @@ static onnxd_status *make_binary(const onnxd_cpu_case *c, onnxd_cpu_kernel *kern
     if (count > 0)
         state->pieces = (rows + state->piece_rows - 1) / state->piece_rows;
     kernel->state = state;
+    kernel->base.in_place_inputs = 3;
     onnxd_simd_name(kernel, "binary");
     return NULL;
 }

@@ -74,6 +74,7 @@ static onnxd_status *make_softmax(const onnxd_cpu_case *c, onnxd_cpu_kernel *ker
         return onnxd_error(ONNXD_UNIMPLEMENTED, "only softmax along the last dimension");
     *work = divide(e.outer, e.length);
     kernel->state = work;
+    kernel->base.in_place_inputs = 1;
     onnxd_simd_name(kernel, "softmax");
     return NULL;
 }
@@ -149,6 +150,7 @@ static onnxd_status *make_norm(const onnxd_cpu_case *c, onnxd_cpu_kernel *kernel
                                 .is_centered = strcmp(c->def->op_type, "LayerNormalization") == 0};
     ONNXD_TRY(onnxd_attribute_float(c->node, "epsilon", &state->norm.epsilon));
     kernel->state = state;
+    kernel->base.in_place_inputs = 1;
     onnxd_simd_name(kernel, "normalization");
     return NULL;
 }

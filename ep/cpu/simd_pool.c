@@ -42,6 +42,8 @@ static onnxd_status *make(const onnxd_cpu_case *c, onnxd_cpu_kernel *kernel)
     else
         state->kind = ONNXD_POOL_AVERAGE;
     kernel->state = state;
+    kernel->base.pitched_inputs = kernel->base.pitched_outputs =
+        c->outputs[0].dtype == ONNXD_FLOAT;
     onnxd_simd_name(kernel, "pool");
     return NULL;
 }
@@ -65,7 +67,7 @@ static onnxd_status *enqueue(onnxd_cpu_kernel *kernel, const onnxd_kernel_args *
         return NULL;
     }
     onnxd_pool_run(kernel->runtime->simd, kernel->runtime->team, &state->window, state->kind,
-                   onnxd_simd_input(args, 0), onnxd_simd_output(args, 0));
+                   onnxd_simd_pixels_in(args, 0), onnxd_simd_pixels_out(args, 0));
     return NULL;
 }
 

@@ -173,7 +173,10 @@ static onnxd_status *wrap(onnxd_sim *sim, onnxd_kernel *inner, onnxd_kernel **ou
     }
     *fresh = (onnxd_sim_kernel){.sim = sim, .inner = inner, .references = 1};
     snprintf(fresh->implementation, sizeof(fresh->implementation), "sim:%s", inner->implementation);
-    fresh->base = (onnxd_kernel){&kernel_api, fresh->implementation, inner->workspace_bytes};
+    /* Whatever the borrowed kernel allows. */
+    fresh->base = *inner;
+    fresh->base.api = &kernel_api;
+    fresh->base.implementation = fresh->implementation;
 
     pthread_mutex_lock(&sim->kernel_mutex);
     onnxd_sim_kernel **bucket = bucket_of(sim, inner), *found = *bucket;

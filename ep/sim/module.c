@@ -79,6 +79,7 @@ static void sim_get_info(const onnxd_ep *ep, onnxd_ep_info *out_info)
     const onnxd_sim *sim = (const onnxd_sim *)(const void *)ep;
     double rate = (double)sim->options.copy_bandwidth_bytes_per_s / 1e6;
     *out_info = (onnxd_ep_info){.alignment_bytes = ONNXD_SIM_ALIGNMENT,
+                                .piece_alignment_bytes = ONNXD_SIM_PIECE_ALIGNMENT,
                                 .memory_bytes = sim->memory_bytes,
                                 .copy_latency_us = (double)sim->options.copy_latency_us,
                                 .copy_bytes_per_us = rate > 0 ? rate : HOST_COPY_BYTES_PER_US};

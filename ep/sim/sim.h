@@ -28,6 +28,8 @@
 
 #define ONNXD_SIM_DEVICE_TYPE ((uint32_t)ONNXD_DEVICE_CUSTOM)
 #define ONNXD_SIM_ALIGNMENT ((size_t)256)
+/* Kernels of such devices like to move 16 bytes at once. */
+#define ONNXD_SIM_PIECE_ALIGNMENT ((size_t)16)
 
 /* ---- options.c ----------------------------------------------------------------------------- */
 

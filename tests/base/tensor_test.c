@@ -195,6 +195,43 @@ Test(tensor, create_refuses)
     cr_assert_null(tensor);
 }
 
+Test(tensor, rows_may_lie_at_a_pitch)
+{
+    size_t pitch = 0;
+    const onnxd_shape shape = shape_3(2, 3, 4), wide = shape_3(2, 3, 10);
+    onnxd_tensor_view view = onnxd_tensor_view_of(NULL, ONNXD_FLOAT, &shape);
+    cr_assert(onnxd_tensor_view_pitch(&view, &pitch));
+    cr_assert_eq(pitch, 4);
+    view = onnxd_tensor_view_of(NULL, ONNXD_FLOAT, &wide);
+    view.shape = shape;
+    cr_assert_not(onnxd_tensor_view_is_contiguous(&view));
+    cr_assert(onnxd_tensor_view_pitch(&view, &pitch));
+    cr_assert_eq(pitch, 10);
+    view.shape = shape_3(1, 1, 4);
+    cr_assert(onnxd_tensor_view_pitch(&view, &pitch));
+    cr_assert_eq(pitch, 4, "of one row");
+    view.shape = shape_3(2, 3, 1);
+    cr_assert(onnxd_tensor_view_pitch(&view, &pitch));
+    cr_assert_eq(pitch, 10);
+    view.shape = shape_3(2, 1, 4);
+    cr_assert(onnxd_tensor_view_pitch(&view, &pitch));
+    cr_assert_eq(pitch, 30);
+    view.shape = shape_3(2, 2, 4);
+    cr_assert_not(onnxd_tensor_view_pitch(&view, &pitch), "rows that are left out");
+    view.shape = shape;
+    view.strides[2] = 2;
+    cr_assert_not(onnxd_tensor_view_pitch(&view, &pitch));
+    view.strides[2] = 1;
+    view.strides[0] = 9;
+    view.strides[1] = 3;
+    cr_assert_not(onnxd_tensor_view_pitch(&view, &pitch), "rows that overlap");
+    view.strides[1] = -10;
+    view.strides[0] = -30;
+    cr_assert_not(onnxd_tensor_view_pitch(&view, &pitch), "rows that run backwards");
+    view.shape = shape_3(2, 0, 4);
+    cr_assert(onnxd_tensor_view_pitch(&view, &pitch), "no elements");
+}
+
 static void count_release(void *owner, void *data)
 {
     cr_assert_str_eq(data, "abc");

@@ -65,6 +65,14 @@ static size_t find_intervals(const onnxd_plan *plan, interval *out, size_t capac
     return count;
 }
 
+/* The result of an operator that works element by element may take the place of what it reads last.
+ */
+static bool is_over(const interval *result, const interval *operand)
+{
+    return result->first == operand->last && result->begin == operand->begin &&
+           result->end == operand->end;
+}
+
 Test(plan, live_values_never_share_bytes)
 {
     onnx_file file;
@@ -81,10 +89,11 @@ Test(plan, live_values_never_share_bytes)
         for (size_t b = 0; b < a; b++)
             if (intervals[a].first <= intervals[b].last && intervals[b].first <= intervals[a].last)
                 cr_assert(intervals[a].end <= intervals[b].begin ||
-                              intervals[b].end <= intervals[a].begin,
+                              intervals[b].end <= intervals[a].begin ||
+                              is_over(&intervals[a], &intervals[b]),
                           "values %zu and %zu share bytes", a, b);
-    /* Four values of 256 bytes at most live at once; without reuse it would be seven. */
-    cr_expect_leq(plan->spaces[ONNXD_HOST_SPACE].arena_bytes, (size_t)5 * 256);
+    /* a, b, c and d live at once; without reuse it would be seven. */
+    cr_expect_eq(plan->spaces[ONNXD_HOST_SPACE].arena_bytes, (size_t)4 * 256);
     onnxd_plan_release(plan);
     onnxd_model_release(model);
     onnxd_runtime_destroy(runtime);

@@ -225,10 +225,29 @@ size_t onnxd_convolution_workspace_bytes(const onnxd_convolution *convolution)
     return elements * sizeof(float);
 }
 
-void onnxd_convolution_run(const onnxd_convolution *convolution, onnxd_team *team, const float *in,
-                           const float *residual, float *out, void *workspace)
+bool onnxd_convolution_takes_pitch_in(const onnxd_convolution *convolution)
 {
-    const onnxd_convolution_call call = {convolution, team, in, residual, out, workspace};
+    return convolution->method != ONNXD_CONVOLUTION_DEPTHWISE || convolution->is_pointwise;
+}
+
+bool onnxd_convolution_takes_pitch_out(const onnxd_convolution *convolution)
+{
+    return convolution->method != ONNXD_CONVOLUTION_DEPTHWISE;
+}
+
+void onnxd_convolution_run(const onnxd_convolution *convolution, onnxd_team *team,
+                           onnxd_pixels_in in, const float *residual, onnxd_pixels_out out,
+                           void *workspace)
+{
+    onnxd_convolution_call call = {.c = convolution,
+                                   .team = team,
+                                   .in = in.at,
+                                   .places = convolution->shape.window,
+                                   .residual = residual,
+                                   .out = out.at,
+                                   .out_pitch = out.pitch,
+                                   .workspace = workspace};
+    call.places.channels = in.pitch;
     if (convolution->pixels == 0 || convolution->shape.maps == 0)
         return;
     if (convolution->method == ONNXD_CONVOLUTION_WINOGRAD)

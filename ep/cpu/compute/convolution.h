@@ -69,10 +69,16 @@ void onnxd_convolution_destroy(onnxd_convolution *convolution); /* NULL is fine 
 /* Scratch that a run needs, aligned to ONNXD_PACKED_ALIGNMENT. */
 size_t onnxd_convolution_workspace_bytes(const onnxd_convolution *convolution);
 
-/* Reads `in` [batch][in...][channels], adds `residual` (as `out`, or NULL) before the activation
- * and writes `out` [batch][out...][maps]. The team has the threads that the convolution was made
- * for. Neither allocates nor fails. */
-void onnxd_convolution_run(const onnxd_convolution *convolution, onnxd_team *team, const float *in,
-                           const float *residual, float *out, void *workspace);
+/* Whether pixels of the input, and of the output where there is no residual, may have gaps between
+ * them. */
+bool onnxd_convolution_takes_pitch_in(const onnxd_convolution *convolution);
+bool onnxd_convolution_takes_pitch_out(const onnxd_convolution *convolution);
+
+/* Reads `in` [batch][in...][channels], adds `residual` (without gaps, or NULL) before the
+ * activation and writes `out` [batch][out...][maps]. The team has the threads that the convolution
+ * was made for. Neither allocates nor fails. */
+void onnxd_convolution_run(const onnxd_convolution *convolution, onnxd_team *team,
+                           onnxd_pixels_in in, const float *residual, onnxd_pixels_out out,
+                           void *workspace);
 
 #endif

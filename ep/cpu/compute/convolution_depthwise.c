@@ -45,7 +45,7 @@ static void run_pixels(const row_part *part, onnxd_simd_depthwise *kernel, int64
     if (part->residual != NULL)
         post.residual = part->residual + (size_t)first * w->channels;
     onnxd_simd_depthwise pixels = *kernel;
-    pixels.in_offset = columns == 0 ? 0 : (size_t)at * w->channels;
+    pixels.in_offset = columns == 0 ? 0 : (size_t)at * part->call->places.channels;
     pixels.weight_offset = (size_t)column * w->channels;
     pixels.columns = (size_t)columns;
     pixels.pixels = (size_t)(end - first);
@@ -99,14 +99,15 @@ static void run_row(const row_part *part)
 {
     const onnxd_convolution *c = part->call->c;
     const onnxd_image_window *w = &c->shape.window;
+    const size_t pitch = part->call->places.channels;
     const onnxd_simd_post none = {.activation = {.function = ONNXD_SIMD_IDENTITY}};
     const onnxd_simd_post post = {
         .activation = c->activation, .bias = c->bias, .residual = part->residual};
     const float *in[ROWS], *weights[ROWS];
     onnxd_simd_depthwise kernel = {.in = in,
                                    .weights = weights,
-                                   .column_step = (size_t)w->dilation[2] * w->channels,
-                                   .pixel_step = (size_t)w->stride[2] * w->channels,
+                                   .column_step = (size_t)w->dilation[2] * pitch,
+                                   .pixel_step = (size_t)w->stride[2] * pitch,
                                    .channels = w->channels,
                                    .post = &none};
     row_part first_rows = *part;
@@ -123,7 +124,7 @@ static void run_row(const row_part *part)
                 kernel.rows = 0;
             }
             const int64_t row = ((int64_t)part->place.batch * w->in[0] + at_z) * w->in[1] + at_y;
-            in[kernel.rows] = part->call->in + (size_t)(row * w->in[2]) * w->channels;
+            in[kernel.rows] = part->call->in + (size_t)(row * w->in[2]) * pitch;
             weights[kernel.rows++] =
                 c->packed + (size_t)((z * w->kernel[1] + y) * w->kernel[2]) * w->channels;
         }

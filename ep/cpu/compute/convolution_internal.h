@@ -28,7 +28,9 @@ typedef struct onnxd_convolution_call {
     const onnxd_convolution *c;
     onnxd_team *team;
     const float *in, *residual;
+    onnxd_image_window places; /* the convolution's, its channels the input's pitch */
     float *out;
+    size_t out_pitch;
     float *workspace;
 } onnxd_convolution_call;
 

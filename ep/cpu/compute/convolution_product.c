@@ -42,7 +42,7 @@ static void point_strip(const onnxd_strip_tap *tap, uint32_t count, const float 
 /* Where the pixels lie, tap by tap. */
 static void point(const onnxd_convolution_call *call, const pixel_block *block, const float **rows)
 {
-    const onnxd_image_window *w = &call->c->shape.window;
+    const onnxd_image_window *w = &call->places;
     const float *in = call->in + block->group * call->c->group_channels;
     for (int64_t z = 0; z < w->kernel[0]; z++) {
         for (int64_t y = 0; y < w->kernel[1]; y++) {
@@ -65,7 +65,7 @@ static void point(const onnxd_convolution_call *call, const pixel_block *block, 
 static void gather_row(const onnxd_convolution_call *call, const pixel_block *block,
                        const onnxd_window_place *place, int64_t z, int64_t y, float *to)
 {
-    const onnxd_image_window *w = &call->c->shape.window;
+    const onnxd_image_window *w = &call->places;
     const size_t channels = call->c->group_channels;
     const float *in = call->in + block->group * channels;
     for (int64_t x = 0; x < w->kernel[2]; x++, to += channels) {
@@ -95,8 +95,8 @@ static onnxd_strip_tap whole_rows(const onnxd_image_window *w, const onnxd_windo
 static void point_rows(const onnxd_convolution_call *call, const pixel_block *block,
                        float *gathered, const float **rows)
 {
-    const onnxd_image_window *w = &call->c->shape.window;
-    const bool is_dense = call->c->shape.groups == 1 && w->dilation[2] == 1;
+    const onnxd_image_window *w = &call->places;
+    const bool is_dense = w->channels == call->c->group_channels && w->dilation[2] == 1;
     for (int64_t z = 0; z < w->kernel[0]; z++) {
         for (int64_t y = 0; y < w->kernel[1]; y++, rows += ONNXD_BLOCK_ROWS) {
             const float **of_strip = rows;
@@ -123,7 +123,7 @@ static void point_rows(const onnxd_convolution_call *call, const pixel_block *bl
 static void gather(const onnxd_convolution_call *call, const pixel_block *block, float *gathered,
                    const float **rows)
 {
-    const onnxd_image_window *w = &call->c->shape.window;
+    const onnxd_image_window *w = &call->places;
     for (size_t s = 0; s < block->strip_count; s++) {
         for (uint32_t i = 0; i < block->strips[s].count; i++) {
             const onnxd_window_place place = onnxd_window_strip_place(w, &block->strips[s], i);
@@ -146,7 +146,7 @@ static void run_block(const product_run *run, const pixel_block *block, size_t p
     const bool is_gathered = c->method == ONNXD_CONVOLUTION_GATHERED;
     const size_t window_rows = (size_t)(c->shape.window.kernel[0] * c->shape.window.kernel[1]);
     const bool is_by_rows = is_gathered && window_rows <= ONNXD_BLOCK_TAPS;
-    const size_t maps = c->shape.maps, corner = block->first * maps + block->group * c->group_maps;
+    const size_t maps = c->shape.maps, map = block->group * c->group_maps;
     const size_t column = part * run->part_columns, left = c->group_maps - column;
     float *gathered =
         is_gathered ? call->workspace + worker * c->taps * c->group_channels * ONNXD_BLOCK_ROWS
@@ -155,7 +155,7 @@ static void run_block(const product_run *run, const pixel_block *block, size_t p
     const float *rows[ONNXD_BLOCK_TAPS * ONNXD_BLOCK_ROWS];
     if (c->is_pointwise)
         for (uint32_t i = 0; i < block->count; i++)
-            rows[i] = call->in + (block->first + i) * c->shape.window.channels +
+            rows[i] = call->in + (block->first + i) * call->places.channels +
                       block->group * c->group_channels;
     else if (is_by_rows)
         point_rows(call, block, gathered, rows);
@@ -174,12 +174,13 @@ static void run_block(const product_run *run, const pixel_block *block, size_t p
         .packs_rows = is_by_rows,
         .first_column = column,
         .columns = left < run->part_columns ? left : run->part_columns,
-        .c = call->out + corner,
-        .c_stride = maps,
+        .c = call->out + block->first * call->out_pitch + map,
+        .c_stride = call->out_pitch,
         .rows = block->count,
         .post = {.activation = c->activation,
                  .bias = c->bias == NULL ? NULL : c->bias + block->group * c->group_bias,
-                 .residual = call->residual == NULL ? NULL : call->residual + corner,
+                 .residual =
+                     call->residual == NULL ? NULL : call->residual + block->first * maps + map,
                  .residual_stride = maps},
     };
     if (c->packed_bf16 != NULL)
@@ -202,7 +203,7 @@ static void run_piece(void *context, size_t index, uint32_t worker)
     block.count = (uint32_t)(left < run->block_pixels ? left : run->block_pixels);
     if (!c->is_pointwise)
         block.strip_count =
-            onnxd_window_strips(&c->shape.window, block.first, block.count, block.strips);
+            onnxd_window_strips(&run->call->places, block.first, block.count, block.strips);
     run_block(run, &block, index % run->parts, worker);
 }
 

@@ -160,7 +160,7 @@ static void transform_input(void *context, size_t index, uint32_t worker)
             !is_inside
                 ? c->zeros
                 : run->call->in + ((int64_t)tile.batch * w->in[1] * w->in[2] + y * w->in[2] + x) *
-                                      (int64_t)w->channels;
+                                      (int64_t)run->call->places.channels;
     }
     c->simd->winograd_in(pixels, run->channels, run->v + index * run->channels,
                          run->groups.v_matrix);
@@ -196,9 +196,9 @@ static void transform_output(void *context, size_t index, uint32_t worker)
     const onnxd_convolution *c = run->call->c;
     const onnxd_image_window *w = &c->shape.window;
     const tile_place tile = place_of(run, run->first + index);
-    const size_t row_stride = (size_t)w->out[2] * run->maps;
+    const size_t pitch = run->call->out_pitch, row_stride = (size_t)w->out[2] * pitch;
     const size_t corner =
-        (tile.batch * (size_t)w->out[1] + (size_t)tile.y) * row_stride + (size_t)tile.x * run->maps;
+        (tile.batch * (size_t)w->out[1] + (size_t)tile.y) * row_stride + (size_t)tile.x * pitch;
     const int64_t rows = w->out[1] - tile.y, columns = w->out[2] - tile.x;
     const float *residual = run->call->residual;
     (void)worker;
@@ -207,7 +207,7 @@ static void transform_output(void *context, size_t index, uint32_t worker)
         .matrix = run->groups.m_matrix,
         .out = run->call->out + corner,
         .row_stride = row_stride,
-        .pixel_stride = run->maps,
+        .pixel_stride = pitch,
         .rows = rows < TILE ? (uint32_t)rows : TILE,
         .columns = columns < TILE ? (uint32_t)columns : TILE,
         .post = {.activation = c->activation,

@@ -112,9 +112,11 @@ onnxd_strip_tap onnxd_window_strip_tap(const onnxd_image_window *window,
 typedef struct pool_run {
     const onnxd_simd *simd;
     const onnxd_image_window *window;
+    onnxd_image_window places; /* the window, its channels the input's pitch */
     onnxd_pool_kind kind;
     const float *in;
     float *out;
+    size_t out_pitch;
     /* Of bytes, whose maximum it is; NULL: of floats. */
     const uint8_t *in_bytes;
     uint8_t *out_bytes;
@@ -197,7 +199,7 @@ static void add_pixel(const pool_run *run, size_t at, window_part *part)
 /* `out`: the element of the pixel's first channel. */
 static void pool_pixel(const pool_run *run, const onnxd_window_place *place, size_t out)
 {
-    const onnxd_image_window *w = run->window;
+    const onnxd_image_window *w = &run->places;
     window_part part;
     int64_t first[3], last[3];
     part.count = 0;
@@ -215,7 +217,7 @@ static void pool_pixel(const pool_run *run, const onnxd_window_place *place, siz
     }
     /* A window of nothing has no byte that is its largest: the lowest stands for it. */
     if (run->in_bytes != NULL && part.count == 0)
-        memset(run->out_bytes + out, run->flip ^ 0x80, w->channels);
+        memset(run->out_bytes + out, run->flip ^ 0x80, run->window->channels);
     else
         flush(run, out, &part, run->kind == ONNXD_POOL_MAXIMUM ? 1 : divisor(run, place));
 }
@@ -227,22 +229,25 @@ static void run_piece(void *context, size_t index, uint32_t worker)
     const size_t last = first + PIECE_PIXELS < run->pixels ? first + PIECE_PIXELS : run->pixels;
     onnxd_window_place place;
     (void)worker;
-    onnxd_window_place_init(run->window, first, &place);
+    onnxd_window_place_init(&run->places, first, &place);
     for (size_t pixel = first; pixel < last; pixel++) {
-        pool_pixel(run, &place, pixel * run->window->channels);
-        onnxd_window_place_next(run->window, &place);
+        pool_pixel(run, &place, pixel * run->out_pitch);
+        onnxd_window_place_next(&run->places, &place);
     }
 }
 
 void onnxd_pool_run(const onnxd_simd *simd, onnxd_team *team, const onnxd_image_window *window,
-                    onnxd_pool_kind kind, const float *in, float *out)
+                    onnxd_pool_kind kind, onnxd_pixels_in in, onnxd_pixels_out out)
 {
     pool_run run = {.simd = simd,
                     .window = window,
+                    .places = *window,
                     .kind = kind,
-                    .in = in,
-                    .out = out,
+                    .in = in.at,
+                    .out = out.at,
+                    .out_pitch = out.pitch,
                     .pixels = onnxd_image_window_pixels(window)};
+    run.places.channels = in.pitch;
     onnxd_team_run(team, (run.pixels + PIECE_PIXELS - 1) / PIECE_PIXELS, run_piece, &run);
 }
 
@@ -252,6 +257,8 @@ void onnxd_quantized_maximum_run(const onnxd_simd *simd, onnxd_team *team,
 {
     pool_run run = {.simd = simd,
                     .window = window,
+                    .places = *window,
+                    .out_pitch = window->channels,
                     .kind = ONNXD_POOL_MAXIMUM,
                     .in_bytes = in,
                     .out_bytes = out,

@@ -14,6 +14,16 @@ typedef struct onnxd_image_window {
     int64_t in[3], out[3], kernel[3], stride[3], dilation[3], pad_begin[3], pad_end[3];
 } onnxd_image_window;
 
+/* Pixels of channels-last images, one `pitch` elements behind the other: at least their channels. */
+typedef struct onnxd_pixels_in {
+    const float *at;
+    size_t pitch;
+} onnxd_pixels_in;
+typedef struct onnxd_pixels_out {
+    float *at;
+    size_t pitch;
+} onnxd_pixels_out;
+
 /* Pixels of all images of the output. */
 size_t onnxd_image_window_pixels(const onnxd_image_window *window);
 size_t onnxd_image_window_taps(const onnxd_image_window *window);
@@ -87,9 +97,9 @@ typedef enum onnxd_pool_kind {
     ONNXD_POOL_AVERAGE_PADDED, /* padding counts as zeros */
 } onnxd_pool_kind;
 
-/* `in` and `out` are channels-last. Neither allocates nor fails. */
+/* Neither allocates nor fails; bytes have no gaps between pixels. */
 void onnxd_pool_run(const onnxd_simd *simd, onnxd_team *team, const onnxd_image_window *window,
-                    onnxd_pool_kind kind, const float *in, float *out);
+                    onnxd_pool_kind kind, onnxd_pixels_in in, onnxd_pixels_out out);
 /* The maximum of INT8 or UINT8; flip as in onnxd_simd_zero. */
 void onnxd_quantized_maximum_run(const onnxd_simd *simd, onnxd_team *team,
                                  const onnxd_image_window *window, uint8_t flip, const uint8_t *in,

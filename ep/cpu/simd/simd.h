@@ -400,6 +400,7 @@ typedef struct onnxd_simd {
     /* The same without the division, in place, of scale * scores + mask (NULL: none): returns what
      * to divide by. Of negative infinities alone all becomes 0. */
     float (*weigh)(float *scores, size_t length, float scale, const float *mask);
+    /* out may be in. */
     void (*layer_norm)(const onnxd_simd_layer_norm *norm, const float *in, float *out);
     void (*lrn)(const onnxd_simd_lrn *lrn, const float *in, float *out);
     /* out[c * out_stride + r] = in[r * in_stride + c] */

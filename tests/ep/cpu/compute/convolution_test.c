@@ -26,10 +26,11 @@ static onnxd_team *make_team(uint32_t threads)
 static void check_case(const onnxd_simd *simd, onnxd_team *team, const convolution_case *of,
                        bool is_bf16, double worst[METHODS])
 {
-    static const convolution_extras extras[] = {{false, false, ONNXD_SIMD_IDENTITY},
-                                                {true, false, ONNXD_SIMD_RELU},
-                                                {false, true, ONNXD_SIMD_SIGMOID},
-                                                {true, true, ONNXD_SIMD_LEAKY_RELU}};
+    static const convolution_extras extras[] = {{false, false, ONNXD_SIMD_IDENTITY, 0},
+                                                {true, false, ONNXD_SIMD_RELU, 0},
+                                                {true, false, ONNXD_SIMD_RELU, 3},
+                                                {false, true, ONNXD_SIMD_SIGMOID, 5},
+                                                {true, true, ONNXD_SIMD_LEAKY_RELU, 0}};
     convolution_data data;
     convolution_data_init(of, of->channels, &data);
     if (is_bf16)
@@ -142,7 +143,7 @@ static void check_extras(const onnxd_simd *simd)
         for (int function = 0; function < ONNXD_SIMD_FUSED_COUNT; function++) {
             for (unsigned bits = 0; bits < 4 && function != ONNXD_SIMD_EXP; bits++) {
                 const convolution_extras extras = {(bits & 1) != 0, (bits & 2) != 0,
-                                                   (onnxd_simd_function)function};
+                                                   (onnxd_simd_function)function, 0};
                 const double off =
                     convolution_run(simd, &data, (onnxd_convolution_method)m, &extras, team);
                 cr_assert_leq(off, WINOGRAD_TOLERANCE, "%s, method %d, function %d, extras %u: %g",
@@ -195,7 +196,7 @@ static void check_empty(const onnxd_simd *simd)
     static const convolution_case cases[] = {
         {"no channels", 1, 0, 5, 1, {1, 3, 3}, {1, 2, 2}, {1, 1, 1}, {1, 1, 1}, {0}, {0}, 0},
         {"no maps", 1, 5, 0, 1, {1, 3, 3}, {1, 2, 2}, {1, 1, 1}, {1, 1, 1}, {0}, {0}, 0}};
-    const convolution_extras extras = {true, true, ONNXD_SIMD_TANH};
+    const convolution_extras extras = {true, true, ONNXD_SIMD_TANH, 0};
     onnxd_team *team = make_team(3);
     for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
         convolution_data data;
@@ -296,7 +297,7 @@ typedef struct runner {
 
 static void *run_often(void *context)
 {
-    static const convolution_extras extras = {true, true, ONNXD_SIMD_RELU};
+    static const convolution_extras extras = {true, true, ONNXD_SIMD_RELU, 0};
     runner *r = context;
     for (int round = 0; round < 10; round++)
         r->worst = fmax(r->worst, convolution_run(onnxd_simd_table(onnxd_simd_best()), r->data,

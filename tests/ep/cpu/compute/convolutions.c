@@ -151,6 +151,25 @@ static double difference(const convolution_data *data, const convolution_extras 
     return worst / fmax(data->largest, 1);
 }
 
+/* Pixels of `length` elements with gaps of NaN between them. */
+static float *spread(const float *from, size_t pixels, size_t length, size_t pitch)
+{
+    float *to = make_garbage((pixels * pitch + 1) * sizeof(float));
+    for (size_t i = 0; i < pixels; i++)
+        memcpy(to + i * pitch, from + i * length, length * sizeof(float));
+    return to;
+}
+
+/* Moves pixels together, and checks that nothing was written between them. */
+static void close_up(float *pixels, size_t count, size_t length, size_t pitch)
+{
+    for (size_t i = 0; i < count; i++) {
+        cr_assert(is_guarded(pixels + i * pitch + length, pitch - length),
+                  "wrote behind pixel %zu", i);
+        memmove(pixels + i * length, pixels + i * pitch, length * sizeof(float));
+    }
+}
+
 double convolution_run(const onnxd_simd *simd, const convolution_data *data,
                        onnxd_convolution_method method, const convolution_extras *extras,
                        onnxd_team *team)
@@ -166,14 +185,25 @@ double convolution_run(const onnxd_simd *simd, const convolution_data *data,
         &each_activation[extras->function], onnxd_team_threads(team), &convolution);
     cr_assert_null(status, "%s", onnxd_status_message(status));
     void *workspace = make_garbage(onnxd_convolution_workspace_bytes(convolution));
-    float *out = guard_floats(data->count + MARGIN);
+    const onnxd_image_window *w = &data->shape.window;
+    const size_t pixels = onnxd_image_window_pixels(w), maps = data->shape.maps;
+    const size_t in_pitch =
+        w->channels + (onnxd_convolution_takes_pitch_in(convolution) ? extras->gap : 0);
+    const bool may_gap = !extras->has_residual && onnxd_convolution_takes_pitch_out(convolution);
+    const size_t out_pitch = maps + (may_gap ? extras->gap : 0);
+    float *in = spread(data->in, w->batch * (size_t)(w->in[0] * w->in[1] * w->in[2]), w->channels,
+                       in_pitch);
+    float *out = guard_floats(pixels * out_pitch + MARGIN);
     const uint64_t calls = onnxd_alloc_thread_calls();
-    onnxd_convolution_run(convolution, team, data->in, extras->has_residual ? data->residual : NULL,
-                          out, workspace);
+    onnxd_convolution_run(convolution, team, (onnxd_pixels_in){in, in_pitch},
+                          extras->has_residual ? data->residual : NULL,
+                          (onnxd_pixels_out){out, out_pitch}, workspace);
     cr_expect_eq(onnxd_alloc_thread_calls(), calls, "a run allocates");
-    cr_assert(is_guarded(out + data->count, MARGIN), "%s: wrote beyond its end",
+    cr_assert(is_guarded(out + pixels * out_pitch, MARGIN), "%s: wrote beyond its end",
               onnxd_convolution_method_name(method));
+    close_up(out, pixels, maps, out_pitch);
     const double worst = difference(data, extras, out);
+    onnxd_free(in);
     onnxd_free(out);
     onnxd_free(workspace);
     onnxd_convolution_destroy(convolution);

@@ -23,6 +23,7 @@ bool convolution_suits(const onnxd_convolution_shape *shape, onnxd_convolution_m
 typedef struct convolution_extras {
     bool has_bias, has_residual;
     onnxd_simd_function function;
+    size_t gap; /* elements between pixels, where the convolution takes them */
 } convolution_extras;
 
 /* A case's data and results in double. */
@@ -40,7 +41,8 @@ void convolution_data_init(const convolution_case *of, uint64_t seed, convolutio
 void convolution_data_round(convolution_data *data);
 void convolution_data_deinit(convolution_data *data);
 
-/* Packs, makes, runs on a team of its threads, and checks that nothing else was written. Returns
+/* Packs, makes, runs on a team of its threads, and checks that nothing else was written, nor what
+ * is between pixels read. Returns
  * the largest difference from what should be, relative to the largest of the sums or 1. */
 double convolution_run(const onnxd_simd *simd, const convolution_data *data,
                        onnxd_convolution_method method, const convolution_extras *extras,

@@ -164,15 +164,29 @@ static double expected(const onnxd_image_window *w, onnxd_pool_kind kind,
     return count == 0 ? 0 : sum / count;
 }
 
+/* `gap`: elements between the pixels of the input, twice as many for the output. */
 static void check_pool(const onnxd_simd *simd, onnxd_team *team, const pool_case *p,
-                       onnxd_pool_kind kind)
+                       onnxd_pool_kind kind, size_t gap)
 {
     uint64_t seed = 9;
     const onnxd_image_window w = window_of(p);
     const size_t pixels = onnxd_image_window_pixels(&w), count = pixels * w.channels;
-    float *in = random_floats(&seed, w.batch * (size_t)(w.in[0] * w.in[1] * w.in[2]) * w.channels);
-    float *out = guard_floats(count + ONNXD_SIMD_MAX_LANES);
-    onnxd_pool_run(simd, team, &w, kind, in, out);
+    const size_t in_pixels = w.batch * (size_t)(w.in[0] * w.in[1] * w.in[2]);
+    const size_t in_pitch = w.channels + gap, out_pitch = w.channels + 2 * gap;
+    float *in = random_floats(&seed, in_pixels * w.channels);
+    float *spread = guard_floats(in_pixels * in_pitch);
+    float *out = guard_floats(pixels * out_pitch + ONNXD_SIMD_MAX_LANES);
+    for (size_t i = 0; i < in_pixels; i++)
+        memcpy(spread + i * in_pitch, in + i * w.channels, w.channels * sizeof(float));
+    onnxd_pool_run(simd, team, &w, kind, (onnxd_pixels_in){spread, in_pitch},
+                   (onnxd_pixels_out){out, out_pitch});
+    cr_assert(is_guarded(out + pixels * out_pitch, ONNXD_SIMD_MAX_LANES),
+              "%s, %s: wrote beyond its end", onnxd_simd_level_name(simd->level), p->name);
+    for (size_t i = 0; i < pixels; i++) {
+        cr_assert(is_guarded(out + i * out_pitch + w.channels, 2 * gap),
+                  "%s, %s: wrote behind pixel %zu", onnxd_simd_level_name(simd->level), p->name, i);
+        memmove(out + i * w.channels, out + i * out_pitch, w.channels * sizeof(float));
+    }
     for (size_t i = 0; i < count; i++) {
         onnxd_window_place place;
         onnxd_window_place_init(&w, i / w.channels, &place);
@@ -182,9 +196,8 @@ static void check_pool(const onnxd_simd *simd, onnxd_team *team, const pool_case
                     onnxd_simd_level_name(simd->level), p->name, (int)kind, i / w.channels,
                     i % w.channels, (double)out[i], want);
     }
-    cr_assert(is_guarded(out + count, ONNXD_SIMD_MAX_LANES), "%s, %s: wrote beyond its end",
-              onnxd_simd_level_name(simd->level), p->name);
     onnxd_free(in);
+    onnxd_free(spread);
     onnxd_free(out);
 }
 
@@ -195,7 +208,8 @@ static void check_pools(const onnxd_simd *simd)
         cr_assert_null(onnxd_team_create(threads, &team));
         for (size_t n = 0; n < POOLS; n++)
             for (int kind = 0; kind <= ONNXD_POOL_AVERAGE_PADDED; kind++)
-                check_pool(simd, team, &pools[n], (onnxd_pool_kind)kind);
+                for (size_t gap = 0; gap <= 3; gap += 3)
+                    check_pool(simd, team, &pools[n], (onnxd_pool_kind)kind, gap);
         onnxd_team_destroy(team);
     }
 }
@@ -223,7 +237,8 @@ static void check_parts(const onnxd_simd *simd)
         for (size_t i = 0; i < PIXELS; i++)
             in[i] = i % 3 == 0 && i != at ? NAN : -2;
         in[at] = -1;
-        onnxd_pool_run(simd, team, &w, ONNXD_POOL_MAXIMUM, in, &out);
+        onnxd_pool_run(simd, team, &w, ONNXD_POOL_MAXIMUM, (onnxd_pixels_in){in, 1},
+                       (onnxd_pixels_out){&out, 1});
         cr_assert_eq(out, -1, "%s: pixel %zu", onnxd_simd_level_name(simd->level), at);
     }
     onnxd_team_destroy(team);
