@@ -79,7 +79,7 @@ typedef struct onnxd_ep_info {
     /* Of inputs and outputs of kernels that are a piece of another one: a power of two. 1: that of
      * an element; 0: that of buffers. */
     size_t piece_alignment_bytes;
-    uint64_t memory_bytes;  /* of the device; UINT64_MAX when unknown */
+    uint64_t memory_bytes; /* of the device; UINT64_MAX when unknown */
     /* Transfer between host memory and the device: fixed cost and rate. 0 when host-addressable. */
     double copy_latency_us;
     double copy_bytes_per_us;

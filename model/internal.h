@@ -17,9 +17,9 @@
 
 /* One memory in which activations lie. */
 typedef struct onnxd_space {
-    onnxd_ep *ep;      /* NULL: the host */
-    uint32_t ep_index; /* of the instance, in the runtime */
-    size_t alignment;  /* of everything in it */
+    onnxd_ep *ep;           /* NULL: the host */
+    uint32_t ep_index;      /* of the instance, in the runtime */
+    size_t alignment;       /* of everything in it */
     size_t piece_alignment; /* but of what lies within something else */
 } onnxd_space;
 

@@ -114,14 +114,12 @@ static bool put(sharing *s, const placed_value *whole, const placed_value *piece
         return false;
     onnxd_tensor_view view =
         onnxd_tensor_view_of(NULL, b->types[piece->value].dtype, &b->types[strides_of].shape);
-    const size_t distance =
-        offset_of(&view, &b->types[whole->value].shape, first) * element_bytes;
+    const size_t distance = offset_of(&view, &b->types[whole->value].shape, first) * element_bytes;
     view.shape = b->types[piece->value].shape;
     const bool is_dense = onnxd_tensor_view_is_contiguous(&view);
-    if (distance % alignment != 0 ||
-        (!is_dense &&
-         ((s->flags[piece->range] & DENSE) != 0 || !onnxd_tensor_view_pitch(&view, &pitch) ||
-          pitch * element_bytes % alignment != 0)))
+    if (distance % alignment != 0 || (!is_dense && ((s->flags[piece->range] & DENSE) != 0 ||
+                                                    !onnxd_tensor_view_pitch(&view, &pitch) ||
+                                                    pitch * element_bytes % alignment != 0)))
         return false;
     range->within = whole->range;
     range->distance = distance;

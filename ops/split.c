@@ -226,7 +226,7 @@ static bool find_piece(const onnxd_infer *infer, uint32_t piece, size_t *out_fir
     .op_type = "Split", .domain = "", .since = first, .until = last, .min_inputs = 1,              \
     .min_outputs = 1, .max_outputs = ONNXD_OP_VARIADIC,                                            \
     .outputs = {{.types = set, .type_variable = 1, .is_optional = true}},                          \
-    .params_bytes = sizeof(split_params), .parse = parse, .infer = infer, .compute = compute,    \
+    .params_bytes = sizeof(split_params), .parse = parse, .infer = infer, .compute = compute,      \
     .pieces = ONNXD_PIECES_CUT, .find_piece = find_piece
 #define ATTRIBUTE_ROW(first, last, set)                                                            \
     {                                                                                              \

@@ -16,9 +16,10 @@ typedef struct concat_state {
     size_t piece_rows, pieces; /* of each input */
 } concat_state;
 
+/* Packed types have no address for each element. */
 static bool takes(const onnxd_cpu_case *c)
 {
-    return onnxd_dtype_size(c->outputs[0].dtype) != 0;
+    return c->runtime->uses_vector_kernels && onnxd_dtype_size(c->outputs[0].dtype) != 0;
 }
 
 static int32_t axis_of(const onnxd_cpu_case *c)
@@ -111,8 +112,7 @@ static onnxd_status *enqueue(onnxd_cpu_kernel *kernel, const onnxd_kernel_args *
     const onnxd_tensor_view *output = &args->outputs[0];
     concat_run run = {.state = state,
                       .to = onnxd_tensor_view_data(output),
-                      .to_pitch =
-                          pitch_of(output, state->out_row_bytes, state->element_bytes)};
+                      .to_pitch = pitch_of(output, state->out_row_bytes, state->element_bytes)};
     for (uint32_t i = 0; i < args->input_count && state->rows > 0; i++) {
         const onnxd_tensor_view *input = &args->inputs[i];
         run.bytes = state->row_bytes[i];

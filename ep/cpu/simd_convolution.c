@@ -126,7 +126,8 @@ static onnxd_status *build(const onnxd_cpu_case *c, onnxd_cpu_kernel *kernel,
                                        bias == NULL ? NULL : bias->data, &activation,
                                        onnxd_team_threads(c->runtime->team), &state->convolution));
     kernel->base.workspace_bytes = onnxd_convolution_workspace_bytes(state->convolution);
-    kernel->base.pitched_inputs = onnxd_convolution_takes_pitch_in(state->convolution) ? 1u << X : 0;
+    kernel->base.pitched_inputs =
+        onnxd_convolution_takes_pitch_in(state->convolution) ? 1u << X : 0;
     kernel->base.pitched_outputs =
         onnxd_convolution_takes_pitch_out(state->convolution) && !onnxd_cpu_has_input(c, Z);
     onnxd_simd_name_product(kernel, onnxd_convolution_method_name(method), shape.is_bf16);

@@ -42,8 +42,7 @@ static onnxd_status *make(const onnxd_cpu_case *c, onnxd_cpu_kernel *kernel)
     else
         state->kind = ONNXD_POOL_AVERAGE;
     kernel->state = state;
-    kernel->base.pitched_inputs = kernel->base.pitched_outputs =
-        c->outputs[0].dtype == ONNXD_FLOAT;
+    kernel->base.pitched_inputs = kernel->base.pitched_outputs = c->outputs[0].dtype == ONNXD_FLOAT;
     onnxd_simd_name(kernel, "pool");
     return NULL;
 }

@@ -14,7 +14,8 @@ typedef struct onnxd_image_window {
     int64_t in[3], out[3], kernel[3], stride[3], dilation[3], pad_begin[3], pad_end[3];
 } onnxd_image_window;
 
-/* Pixels of channels-last images, one `pitch` elements behind the other: at least their channels. */
+/* Pixels of channels-last images, one `pitch` elements behind the other: at least their channels.
+ */
 typedef struct onnxd_pixels_in {
     const float *at;
     size_t pitch;

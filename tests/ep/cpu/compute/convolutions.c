@@ -164,8 +164,8 @@ static float *spread(const float *from, size_t pixels, size_t length, size_t pit
 static void close_up(float *pixels, size_t count, size_t length, size_t pitch)
 {
     for (size_t i = 0; i < count; i++) {
-        cr_assert(is_guarded(pixels + i * pitch + length, pitch - length),
-                  "wrote behind pixel %zu", i);
+        cr_assert(is_guarded(pixels + i * pitch + length, pitch - length), "wrote behind pixel %zu",
+                  i);
         memmove(pixels + i * length, pixels + i * pitch, length * sizeof(float));
     }
 }
