@@ -158,8 +158,8 @@ static bool has_bytes(const sharing *s, onnxd_value_id value)
     return value != ONNXD_NONE && onnxd_shape_count(&s->b->types[value].shape, &count) && count > 0;
 }
 
-/* Pieces into the whole: all that can be, where the kernel copes with the others, else all or none.
- * The whole is where the step is not taken out, too. */
+/* Puts those pieces into the whole that can be there; where some cannot, only if the kernel leaves
+ * the others alone. */
 static void put_pieces(sharing *s, uint32_t index, const placed_value *whole,
                        const onnxd_value_id *pieces, uint32_t piece_count)
 {
