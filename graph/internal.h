@@ -46,6 +46,28 @@ ONNXD_NODISCARD onnxd_status *onnxd_infer_scratch_init(onnxd_infer_scratch *scra
 /* Also after a failed init, and of a zeroed one. */
 void onnxd_infer_scratch_deinit(onnxd_infer_scratch *scratch);
 
+/* The types of a graph's values as far as they follow from those of its inputs: symbols that a
+ * model declares for what a node makes are left out, since exporters give one name to different
+ * extents. Equal symbols are equal extents. */
+typedef struct onnxd_derivation {
+    const onnxd_graph *graph;
+    onnxd_tensor_type *types; /* [capacity]; values added since the last step have none */
+    size_t capacity;
+    onnxd_infer_scratch scratch;
+} onnxd_derivation;
+
+/* Inputs and constants have their types; nodes are to be gone through in order, by
+ * onnxd_derivation_step(). There is room for one more value per node. */
+ONNXD_NODISCARD onnxd_status *onnxd_derivation_init(onnxd_derivation *derivation,
+                                                    const onnxd_graph *graph);
+void onnxd_derivation_deinit(onnxd_derivation *derivation); /* also after a failed init */
+/* Sets the types of what the node makes. */
+ONNXD_NODISCARD onnxd_status *onnxd_derivation_step(onnxd_derivation *derivation,
+                                                    const onnxd_node *node);
+/* init() and all steps. */
+ONNXD_NODISCARD onnxd_status *onnxd_derivation_run(onnxd_derivation *derivation,
+                                                   const onnxd_graph *graph);
+
 /* Applies replacement[v] (v itself where nothing changes) to all node inputs and graph outputs. */
 void onnxd_graph_replace_all(onnxd_graph *graph, const onnxd_value_id *replacement);
 

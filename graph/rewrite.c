@@ -87,6 +87,19 @@ onnxd_status *onnxd_graph_floats(onnxd_graph *graph, const char *name, const flo
     return NULL;
 }
 
+onnxd_status *onnxd_graph_texts(onnxd_graph *graph, const char *name, const char *const *texts,
+                                size_t count, onnxd_attribute *out_attribute)
+{
+    void *memory = NULL;
+    ONNXD_TRY(onnxd_graph_alloc(graph, count, sizeof(onnxd_text), &memory));
+    onnxd_text *copies = memory;
+    for (size_t i = 0; i < count; i++)
+        copies[i] = (onnxd_text){texts[i], strlen(texts[i])};
+    *out_attribute = (onnxd_attribute){
+        .name = name, .kind = ONNXD_ATTRIBUTE_STRINGS, .count = count, .value.strings = copies};
+    return NULL;
+}
+
 onnxd_attribute onnxd_text_attribute(const char *name, const char *text)
 {
     return (onnxd_attribute){
@@ -146,4 +159,35 @@ const onnxd_tensor *onnxd_node_float_constant(const onnxd_graph *graph, const on
         return NULL;
     const onnxd_tensor *constant = graph->values[node->inputs[index]].constant;
     return constant != NULL && constant->dtype == ONNXD_FLOAT ? constant : NULL;
+}
+
+bool onnxd_tensor_read_ints(const onnxd_tensor *tensor, size_t capacity, int64_t *values,
+                            size_t *out_count)
+{
+    if (tensor->count > capacity || (tensor->dtype != ONNXD_INT64 && tensor->dtype != ONNXD_INT32))
+        return false;
+    for (size_t i = 0; i < tensor->count; i++)
+        values[i] = tensor->dtype == ONNXD_INT64 ? ((const int64_t *)tensor->data)[i]
+                                                 : ((const int32_t *)tensor->data)[i];
+    *out_count = tensor->count;
+    return true;
+}
+
+bool onnxd_node_read_ints(const onnxd_graph *graph, const onnxd_node *node, uint32_t index,
+                          const char *name, size_t capacity, int64_t *values, size_t *out_count)
+{
+    if (index < node->input_count && node->inputs[index] != ONNXD_NONE) {
+        const onnxd_tensor *constant = graph->values[node->inputs[index]].constant;
+        return constant != NULL && onnxd_tensor_read_ints(constant, capacity, values, out_count);
+    }
+    const onnxd_attribute *attribute = onnxd_node_attribute(node, name);
+    *out_count = 0;
+    if (attribute == NULL)
+        return true;
+    if (attribute->kind != ONNXD_ATTRIBUTE_INTS || attribute->count > capacity)
+        return false;
+    if (attribute->count > 0)
+        memcpy(values, attribute->value.ints, attribute->count * sizeof(*values));
+    *out_count = attribute->count;
+    return true;
 }

@@ -44,6 +44,10 @@ ONNXD_NODISCARD onnxd_status *onnxd_graph_ints(onnxd_graph *graph, const char *n
 ONNXD_NODISCARD onnxd_status *onnxd_graph_floats(onnxd_graph *graph, const char *name,
                                                  const float *values, size_t count,
                                                  onnxd_attribute *out_attribute);
+/* The texts are constant. */
+ONNXD_NODISCARD onnxd_status *onnxd_graph_texts(onnxd_graph *graph, const char *name,
+                                                const char *const *texts, size_t count,
+                                                onnxd_attribute *out_attribute);
 /* Both texts are constant. */
 onnxd_attribute onnxd_text_attribute(const char *name, const char *text);
 
@@ -70,5 +74,15 @@ bool onnxd_node_is(const onnxd_node *node, const char *domain, const char *op_ty
 /* The constant FLOAT tensor behind input `index`; NULL when there is none. */
 const onnxd_tensor *onnxd_node_float_constant(const onnxd_graph *graph, const onnxd_node *node,
                                               uint32_t index);
+
+/* The elements of a tensor of INT64 or INT32; false for others, and for more than `capacity`. */
+bool onnxd_tensor_read_ints(const onnxd_tensor *tensor, size_t capacity, int64_t *values,
+                            size_t *out_count);
+/* Integers of an operator whose attribute `name` became input `index`: the elements of that input,
+ * a constant of INT64 or INT32, or where there is none those of the attribute. `values` has room
+ * for `capacity`. *out_count is 0 where the node has neither. False: they are not known, or too
+ * many. */
+bool onnxd_node_read_ints(const onnxd_graph *graph, const onnxd_node *node, uint32_t index,
+                          const char *name, size_t capacity, int64_t *values, size_t *out_count);
 
 #endif
