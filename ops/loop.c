@@ -134,6 +134,17 @@ bool onnxd_loop_begin(const onnxd_loop *loop, onnxd_loop_cursor *cursor)
     return true;
 }
 
+void onnxd_loop_seek(const onnxd_loop *loop, size_t row, onnxd_loop_cursor *cursor)
+{
+    memset(cursor, 0, sizeof(*cursor));
+    for (int32_t i = loop->rank - 2; i >= 0; i--) {
+        cursor->index[i] = row % loop->dims[i];
+        row /= loop->dims[i];
+        for (uint32_t k = 0; k < loop->operand_count; k++)
+            cursor->offsets[k] += (int64_t)cursor->index[i] * loop->strides[k][i];
+    }
+}
+
 bool onnxd_loop_next(const onnxd_loop *loop, onnxd_loop_cursor *cursor)
 {
     for (int32_t i = loop->rank - 2; i >= 0; i--) {

@@ -30,7 +30,7 @@ ONNXD_NODISCARD onnxd_status *onnxd_broadcast_shapes(const onnxd_node *node, con
 ONNXD_NODISCARD onnxd_status *onnxd_broadcast_inputs(const onnxd_infer *infer,
                                                      onnxd_shape *out_shape);
 
-#define ONNXD_LOOP_MAX_OPERANDS 4
+#define ONNXD_LOOP_MAX_OPERANDS 9
 #define ONNXD_LOOP_MAX_RANK (2 * ONNXD_MAX_RANK)
 
 typedef struct onnxd_loop {
@@ -58,6 +58,8 @@ void onnxd_strides_of(const onnxd_shape *shape, int64_t *strides);
 
 /* False when there is nothing to do. */
 bool onnxd_loop_begin(const onnxd_loop *loop, onnxd_loop_cursor *cursor);
+/* The row of that number, of a loop in which there is something to do. */
+void onnxd_loop_seek(const onnxd_loop *loop, size_t row, onnxd_loop_cursor *cursor);
 /* The next row; false after the last. */
 bool onnxd_loop_next(const onnxd_loop *loop, onnxd_loop_cursor *cursor);
 

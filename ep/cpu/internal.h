@@ -213,6 +213,7 @@ extern const onnxd_cpu_implementation onnxd_cpu_simd_cast;
 extern const onnxd_cpu_implementation onnxd_cpu_simd_reduce;
 extern const onnxd_cpu_implementation onnxd_cpu_simd_arg;
 extern const onnxd_cpu_implementation onnxd_cpu_simd_group_norm;
+extern const onnxd_cpu_implementation onnxd_cpu_simd_chain;
 extern const onnxd_cpu_implementation onnxd_cpu_simd_dense;
 extern const onnxd_cpu_implementation onnxd_cpu_simd_gemm;
 extern const onnxd_cpu_implementation onnxd_cpu_simd_matmul;

@@ -82,3 +82,34 @@ Test(dense, values_and_shapes)
     };
     EXPECT_INFERRED(shapes);
 }
+
+#define STEPS(steps, operands, parameters)                                                         \
+    "steps=[" steps "] operands=[" operands "] parameters=[" parameters "]"
+
+Test(elementwise, values_and_shapes)
+{
+    static const op_text calls[] = {
+        {OWN "Elementwise", 1, STEPS("'Add','Relu'", "0,1,-1,0", "0.0,0.0,0.0,0.0"),
+         "float[2,2]{1,-2,3,-4}; float[2]{1,1}", "float[2,2]{2,0,4,0}"},
+        {OWN "Elementwise", 1, STEPS("'Clip','Div'", "0,0,1,-1", "-1.0,2.0,0.0,0.0"),
+         "float[3]{-4,1,8}; float[]{2}", "float[3]{-2,2,1}"},
+        {OWN "Elementwise", 1, STEPS("'Sub'", "0,1", "0.0,0.0"), "float[0,2]{}; float[1,1]{1}",
+         "float[0,2]{}"},
+        {OWN "Elementwise", 1, STEPS("'Cosh'", "0,0", "0.0,0.0"), "float[1]{1}",
+         "error: names no function 'Cosh'"},
+        {OWN "Elementwise", 1, STEPS("'Add'", "0,-1", "0.0,0.0"), "float[1]{1}",
+         "error: operand -1 of step 0"},
+        {OWN "Elementwise", 1, STEPS("'Add'", "0,1", "0.0,0.0"), "float[1]{1}",
+         "error: operand 1 of step 0"},
+        {OWN "Elementwise", 1, STEPS("'Exp'", "0", "0.0,0.0"), "float[1]{1}",
+         "error: 1 steps, 1 operands"},
+    };
+    EXPECT_EVALUATED(calls);
+    static const op_text shapes[] = {
+        {OWN "Elementwise", 1, STEPS("'Add'", "0,1", "0.0,0.0"), "float[s0,1,4]; float[5,1]",
+         "float[s0,5,4]"},
+        {OWN "Elementwise", 1, STEPS("'Add'", "0,1", "0.0,0.0"), "float[2]; float[3]",
+         "error: do not broadcast"},
+    };
+    EXPECT_INFERRED(shapes);
+}

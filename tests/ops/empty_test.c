@@ -304,6 +304,7 @@ static const op_text rows[] = {
      ""},
     {"onnxd/Dense", 0, "", "float$; float[1,1]{1}; float[1]{1}", ""},
     {"onnxd/DepthToSpace", 0, "blocksize=1", "float$", ""},
+    {"onnxd/Elementwise", 0, "steps=['Exp'] operands=[0,0] parameters=[0.0,0.0]", "float$", ""},
     {"onnxd/LRN", 0, "size=3", "float$", ""},
     {"com.microsoft/RotaryEmbedding", 0, "num_heads=1",
      "float$; int64[1]{0}; float[1,0]{}; float[1,0]{}", ""},
