@@ -215,118 +215,106 @@ static const onnxd_element_list *of_same(onnxd_shape_values *v, const onnxd_node
 
 /* ---- element by element ---------------------------------------------------------------------- */
 
-static onnxd_element add(onnxd_element a, onnxd_element b)
+static bool are_numbers(const onnxd_element *e)
+{
+    return e[0].kind == ONNXD_ELEMENT_NUMBER && e[1].kind == ONNXD_ELEMENT_NUMBER;
+}
+
+static onnxd_element add(const onnxd_element *e)
 {
     int64_t sum;
-    if (is_number(a, 0) || is_number(b, 0))
-        return is_number(a, 0) ? b : a;
-    const bool is_known = a.kind == ONNXD_ELEMENT_NUMBER && b.kind == ONNXD_ELEMENT_NUMBER;
-    return is_known && onnxd_i64_add(a.value, b.value, &sum) ? number(sum) : unknown;
+    if (is_number(e[0], 0) || is_number(e[1], 0))
+        return is_number(e[0], 0) ? e[1] : e[0];
+    return are_numbers(e) && onnxd_i64_add(e[0].value, e[1].value, &sum) ? number(sum) : unknown;
 }
 
-static onnxd_element subtract(onnxd_element a, onnxd_element b)
+static onnxd_element subtract(const onnxd_element *e)
 {
-    if (is_number(b, 0))
-        return a;
-    if (b.kind != ONNXD_ELEMENT_NUMBER || b.value == INT64_MIN)
+    if (is_number(e[1], 0))
+        return e[0];
+    if (!are_numbers(e) || e[1].value == INT64_MIN)
         return unknown;
-    return a.kind == ONNXD_ELEMENT_NUMBER ? add(a, number(-b.value)) : unknown;
+    return add((const onnxd_element[]){e[0], number(-e[1].value)});
 }
 
-static onnxd_element multiply(onnxd_element a, onnxd_element b)
+static onnxd_element multiply(const onnxd_element *e)
 {
     int64_t product;
-    if (is_number(a, 1) || is_number(b, 1))
-        return is_number(a, 1) ? b : a;
-    const bool is_known = a.kind == ONNXD_ELEMENT_NUMBER && b.kind == ONNXD_ELEMENT_NUMBER;
-    return is_known && onnxd_i64_mul(a.value, b.value, &product) ? number(product) : unknown;
+    if (is_number(e[0], 1) || is_number(e[1], 1))
+        return is_number(e[0], 1) ? e[1] : e[0];
+    return are_numbers(e) && onnxd_i64_mul(e[0].value, e[1].value, &product) ? number(product)
+                                                                             : unknown;
 }
 
-static onnxd_element divide(onnxd_element a, onnxd_element b)
+static onnxd_element divide(const onnxd_element *e)
 {
-    if (is_number(b, 1))
-        return a;
-    const bool is_known = a.kind == ONNXD_ELEMENT_NUMBER && b.kind == ONNXD_ELEMENT_NUMBER;
-    return is_known && b.value > 0 ? number(a.value / b.value) : unknown;
+    if (is_number(e[1], 1))
+        return e[0];
+    return are_numbers(e) && e[1].value > 0 ? number(e[0].value / e[1].value) : unknown;
 }
 
 /* An extent is no negative number. */
-static onnxd_element equal(onnxd_element a, onnxd_element b)
+static onnxd_element equal(const onnxd_element *e)
 {
-    if (a.kind == ONNXD_ELEMENT_NUMBER && b.kind == ONNXD_ELEMENT_NUMBER)
-        return number(a.value == b.value);
-    if (a.kind == ONNXD_ELEMENT_EXTENT && b.kind == ONNXD_ELEMENT_EXTENT && a.value == b.value)
-        return number(1);
-    const bool is_less = (a.kind == ONNXD_ELEMENT_NUMBER && a.value < 0) ||
-                         (b.kind == ONNXD_ELEMENT_NUMBER && b.value < 0);
-    const bool has_extent = a.kind == ONNXD_ELEMENT_EXTENT || b.kind == ONNXD_ELEMENT_EXTENT;
-    return is_less && has_extent ? number(0) : unknown;
-}
-
-static size_t at(const onnxd_element_list *list, size_t i)
-{
-    return list->count == 1 ? 0 : i;
-}
-
-/* The length of lists that are broadcast; false where they are not, or the result is no list. */
-static bool common_count(const onnxd_shape_values *v, const onnxd_node *node,
-                         const onnxd_element_list *const *lists, size_t list_count,
-                         size_t *out_count)
-{
-    size_t count = 1;
-    for (size_t i = 0; i < list_count; i++) {
-        if (lists[i] == NULL || (count != 1 && lists[i]->count != 1 && lists[i]->count != count))
-            return false;
-        count = lists[i]->count != 1 ? lists[i]->count : count;
+    bool has_extent = false, has_negative = false;
+    for (int i = 0; i < 2; i++) {
+        has_extent |= e[i].kind == ONNXD_ELEMENT_EXTENT;
+        has_negative |= e[i].kind == ONNXD_ELEMENT_NUMBER && e[i].value < 0;
     }
-    *out_count = count;
-    return shape_of(v, node->outputs[0])->rank >= 0 && shape_of(v, node->outputs[0])->rank <= 1;
+    if (are_numbers(e))
+        return number(e[0].value == e[1].value);
+    if (has_extent && e[0].kind == e[1].kind && e[0].value == e[1].value)
+        return number(1);
+    return has_extent && has_negative ? number(0) : unknown;
 }
 
-static const onnxd_element_list *of_binary(onnxd_shape_values *v, const onnxd_node *node,
-                                           onnxd_element (*op)(onnxd_element, onnxd_element))
+static onnxd_element choose(const onnxd_element *e)
 {
-    const onnxd_element_list *inputs[] = {input_of(v, node, 0), input_of(v, node, 1)};
-    size_t count;
-    if (!common_count(v, node, inputs, 2, &count))
-        return NULL;
+    if (e[0].kind != ONNXD_ELEMENT_NUMBER)
+        return unknown;
+    return e[0].value != 0 ? e[1] : e[2];
+}
+
+#define MAX_OPERANDS 3
+
+/* Of lists that are broadcast against each other. */
+static const onnxd_element_list *combine(onnxd_shape_values *v, const onnxd_node *node,
+                                         uint32_t operand_count,
+                                         onnxd_element (*function)(const onnxd_element *operands))
+{
     const onnxd_dtype dtype = v->types->types[node->outputs[0]].dtype;
-    onnxd_element_list *list = make(v, count);
-    for (size_t i = 0; list != NULL && i < count; i++)
-        list->elements[i] = fitting(dtype, op(inputs[0]->elements[at(inputs[0], i)],
-                                              inputs[1]->elements[at(inputs[1], i)]));
-    return list;
-}
-
-static const onnxd_element_list *of_where(onnxd_shape_values *v, const onnxd_node *node)
-{
-    const onnxd_element_list *inputs[] = {input_of(v, node, 0), input_of(v, node, 1),
-                                          input_of(v, node, 2)};
-    size_t count;
-    if (!common_count(v, node, inputs, 3, &count))
-        return NULL;
+    const onnxd_element_list *inputs[MAX_OPERANDS];
+    size_t count = 1;
+    for (uint32_t k = 0; k < operand_count; k++) {
+        inputs[k] = input_of(v, node, k);
+        if (inputs[k] == NULL || (count != 1 && inputs[k]->count != 1 && inputs[k]->count != count))
+            return NULL;
+        count = inputs[k]->count != 1 ? inputs[k]->count : count;
+    }
     onnxd_element_list *list = make(v, count);
     for (size_t i = 0; list != NULL && i < count; i++) {
-        const onnxd_element condition = inputs[0]->elements[at(inputs[0], i)];
-        const onnxd_element_list *chosen = inputs[is_number(condition, 0) ? 2 : 1];
-        if (condition.kind == ONNXD_ELEMENT_NUMBER)
-            list->elements[i] = chosen->elements[at(chosen, i)];
+        onnxd_element operands[MAX_OPERANDS];
+        for (uint32_t k = 0; k < operand_count; k++)
+            operands[k] = inputs[k]->elements[inputs[k]->count == 1 ? 0 : i];
+        list->elements[i] = fitting(dtype, function(operands));
     }
     return list;
 }
 
 /* ---- the step -------------------------------------------------------------------------------- */
 
+/* Of each either the function of the node or that of its elements. */
 static const struct {
     const char *op_type;
     const onnxd_element_list *(*read)(onnxd_shape_values *v, const onnxd_node *node);
-    onnxd_element (*combine)(onnxd_element, onnxd_element);
+    onnxd_element (*function)(const onnxd_element *operands);
+    uint32_t operand_count;
 } rows[] = {
-    {"Add", NULL, add},          {"Cast", of_cast, NULL},      {"Concat", of_concat, NULL},
-    {"Div", NULL, divide},       {"Equal", NULL, equal},       {"Gather", of_gather, NULL},
-    {"Identity", of_same, NULL}, {"Mul", NULL, multiply},      {"Reshape", of_same, NULL},
-    {"Shape", of_shape, NULL},   {"Slice", of_slice, NULL},    {"Squeeze", of_same, NULL},
-    {"Sub", NULL, subtract},     {"Unsqueeze", of_same, NULL}, {"Where", of_where, NULL},
+    {"Add", NULL, add, 2},          {"Cast", of_cast, NULL, 0},      {"Concat", of_concat, NULL, 0},
+    {"Div", NULL, divide, 2},       {"Equal", NULL, equal, 2},       {"Gather", of_gather, NULL, 0},
+    {"Identity", of_same, NULL, 0}, {"Mul", NULL, multiply, 2},      {"Reshape", of_same, NULL, 0},
+    {"Shape", of_shape, NULL, 0},   {"Slice", of_slice, NULL, 0},    {"Squeeze", of_same, NULL, 0},
+    {"Sub", NULL, subtract, 2},     {"Unsqueeze", of_same, NULL, 0}, {"Where", NULL, choose, 3},
 };
 
 void onnxd_shape_values_step(onnxd_shape_values *v, const onnxd_node *node)
@@ -343,7 +331,7 @@ void onnxd_shape_values_step(onnxd_shape_values *v, const onnxd_node *node)
         return;
     for (size_t i = 0; i < ONNXD_COUNT(rows); i++)
         if (strcmp(rows[i].op_type, node->op_type) == 0)
-            v->lists[node->outputs[0]] = rows[i].combine != NULL
-                                             ? of_binary(v, node, rows[i].combine)
-                                             : rows[i].read(v, node);
+            v->lists[node->outputs[0]] =
+                rows[i].function != NULL ? combine(v, node, rows[i].operand_count, rows[i].function)
+                                         : rows[i].read(v, node);
 }
