@@ -44,8 +44,13 @@ static bool gather(onnxd_derivation *d, const onnxd_node *node)
 }
 
 /* What was inferred at load holds every static extent. */
-static void take(onnxd_tensor_type *type, const onnxd_shape *shape)
+static void take(onnxd_tensor_type *type, const onnxd_tensor_type *inferred)
 {
+    const onnxd_shape *shape = &inferred->shape;
+    if (type->dtype == ONNXD_UNDEFINED) {
+        type->dtype = inferred->dtype;
+        type->kind = inferred->kind;
+    }
     if (type->shape.rank == ONNXD_RANK_UNKNOWN)
         type->shape = *shape;
     for (int32_t i = 0; i < shape->rank && shape->rank == type->shape.rank; i++)
@@ -63,7 +68,7 @@ onnxd_status *onnxd_derivation_step(onnxd_derivation *d, const onnxd_node *node)
         return status;
     for (uint32_t i = 0; status == NULL && i < node->output_count; i++)
         if (node->outputs[i] != ONNXD_NONE)
-            take(&d->types[node->outputs[i]], &d->scratch.outputs[i].shape);
+            take(&d->types[node->outputs[i]], &d->scratch.outputs[i]);
     /* What contradicts itself has been refused, or is in a subgraph that may never be run. */
     onnxd_status_free(status);
     return NULL;
