@@ -152,6 +152,13 @@ bool onnxd_node_is(const onnxd_node *node, const char *domain, const char *op_ty
            strcmp(node->op_type, op_type) == 0;
 }
 
+int64_t onnxd_node_int(const onnxd_node *node, const char *name, int64_t absent)
+{
+    const onnxd_attribute *attribute = onnxd_node_attribute(node, name);
+    return attribute != NULL && attribute->kind == ONNXD_ATTRIBUTE_INT ? attribute->value.i
+                                                                       : absent;
+}
+
 const onnxd_tensor *onnxd_node_float_constant(const onnxd_graph *graph, const onnxd_node *node,
                                               uint32_t index)
 {

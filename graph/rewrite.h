@@ -71,6 +71,8 @@ onnxd_node *onnxd_graph_only_producer(const onnxd_graph *graph, const uint32_t *
 
 /* Whether the node is the operator of this domain and not removed. */
 bool onnxd_node_is(const onnxd_node *node, const char *domain, const char *op_type);
+/* An INT attribute; `absent` where there is none. */
+int64_t onnxd_node_int(const onnxd_node *node, const char *name, int64_t absent);
 /* The constant FLOAT tensor behind input `index`; NULL when there is none. */
 const onnxd_tensor *onnxd_node_float_constant(const onnxd_graph *graph, const onnxd_node *node,
                                               uint32_t index);

@@ -12,8 +12,8 @@
 
 #include "base/alloc.h"
 #include "graph/internal.h"
+#include "graph/moves.h"
 #include "graph/passes.h"
-#include "graph/reshape_target.h"
 #include "graph/rewrite.h"
 
 /* Functions of elements one behind the other, and rewrites per run. */
@@ -65,44 +65,19 @@ static uint32_t operands_of(const onnxd_node *node)
 
 /* ---- moves ----------------------------------------------------------------------------------- */
 
-static bool is_view(const onnxd_node *node)
-{
-    return onnxd_node_is(node, "", "Reshape") || onnxd_node_is(node, "", "Flatten") ||
-           onnxd_node_is(node, "", "Squeeze") || onnxd_node_is(node, "", "Unsqueeze");
-}
-
-/* The axes of a Transpose; the rank, or below 0 where it is not known. */
-static int32_t read_perm(const canceller *c, const onnxd_node *node, int64_t *perm)
-{
-    const onnxd_attribute *attribute = onnxd_node_attribute(node, "perm");
-    const int32_t rank = shape_of(c, node->inputs[0])->rank;
-    if (attribute != NULL && attribute->count != (size_t)rank)
-        return ONNXD_RANK_UNKNOWN;
-    for (int32_t i = 0; i < rank; i++) {
-        perm[i] = attribute == NULL ? rank - 1 - i : attribute->value.ints[i];
-        if (perm[i] < 0 || perm[i] >= rank)
-            return ONNXD_RANK_UNKNOWN;
-    }
-    return rank;
-}
-
-static bool is_certain(const onnxd_shape *a, const onnxd_shape *b)
-{
-    for (int32_t i = 0; i < a->rank; i++)
-        if (a->dims[i] == ONNXD_DIM_UNKNOWN)
-            return false;
-    return a->rank != ONNXD_RANK_UNKNOWN && onnxd_shape_equal(a, b);
-}
-
 /* Whether the last move undoes this one. */
 static bool is_undone(const canceller *c, const onnxd_node *node)
 {
     int64_t perm[ONNXD_MAX_RANK];
+    int32_t rank;
     if (!c->is_transpose)
-        return is_view(node) &&
-               is_certain(shape_of(c, node->inputs[0]), shape_of(c, c->last->outputs[0])) &&
-               is_certain(shape_of(c, node->outputs[0]), shape_of(c, c->last->inputs[0]));
-    if (!onnxd_node_is(node, "", "Transpose") || read_perm(c, node, perm) != c->rank)
+        return onnxd_node_is_reshape(node) &&
+               onnxd_graph_same_shape(shape_of(c, node->inputs[0]),
+                                      shape_of(c, c->last->outputs[0])) &&
+               onnxd_graph_same_shape(shape_of(c, node->outputs[0]),
+                                      shape_of(c, c->last->inputs[0]));
+    if (!onnxd_node_is(node, "", "Transpose") ||
+        !onnxd_node_read_perm(node, shape_of(c, node->inputs[0]), perm, &rank) || rank != c->rank)
         return false;
     for (int32_t i = 0; i < c->rank; i++)
         if (perm[c->perm[i]] != i)
@@ -124,8 +99,9 @@ static bool is_movable(const canceller *c, const onnxd_tensor *constant)
         return true;
     if (constant->dtype == ONNXD_STRING || onnxd_dtype_size(constant->dtype) == 0)
         return false;
-    return c->is_transpose ? constant->shape.rank == c->rank
-                           : is_certain(&constant->shape, shape_of(c, c->last->inputs[0]));
+    return c->is_transpose
+               ? constant->shape.rank == c->rank
+               : onnxd_graph_same_shape(&constant->shape, shape_of(c, c->last->inputs[0]));
 }
 
 /* The function that makes `value` for one reader alone, of the shape, or rank, that is moved. */
@@ -134,9 +110,9 @@ static const onnxd_node *function_of(const canceller *c, onnxd_value_id value)
     const onnxd_node *node = onnxd_graph_only_producer(c->graph, c->uses, value);
     if (node == NULL || operands_of(node) == 0)
         return NULL;
-    const bool fits = c->is_transpose
-                          ? shape_of(c, value)->rank == c->rank
-                          : is_certain(shape_of(c, value), shape_of(c, c->last->inputs[0]));
+    const bool fits = c->is_transpose ? shape_of(c, value)->rank == c->rank
+                                      : onnxd_graph_same_shape(shape_of(c, value),
+                                                               shape_of(c, c->last->inputs[0]));
     return fits ? node : NULL;
 }
 
@@ -225,13 +201,15 @@ static onnxd_status *cancel(canceller *c, onnxd_node_id last)
 static bool is_last(canceller *c, const onnxd_node *node)
 {
     c->is_transpose = onnxd_node_is(node, "", "Transpose");
-    if ((!c->is_transpose && !is_view(node)) || node->input_count == 0 ||
+    if ((!c->is_transpose && !onnxd_node_is_reshape(node)) || node->input_count == 0 ||
         node->inputs[0] == ONNXD_NONE || node->output_count != 1 || node->outputs[0] == ONNXD_NONE)
         return false;
     c->last = node;
     c->undone = 0;
-    c->rank = c->is_transpose ? read_perm(c, node, c->perm) : 0;
-    return c->rank >= 0 && c->graph->values[node->inputs[0]].constant == NULL &&
+    if (c->is_transpose &&
+        !onnxd_node_read_perm(node, shape_of(c, node->inputs[0]), c->perm, &c->rank))
+        return false;
+    return c->graph->values[node->inputs[0]].constant == NULL &&
            function_of(c, node->inputs[0]) != NULL && can_move(c, node->inputs[0], 0) &&
            c->undone > 0;
 }

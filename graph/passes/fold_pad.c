@@ -114,12 +114,6 @@ static bool is_lowest(const padding *p)
 
 /* ---- the window ------------------------------------------------------------------------------ */
 
-static int64_t int_of(const onnxd_node *node, const char *name)
-{
-    const onnxd_attribute *attribute = onnxd_node_attribute(node, name);
-    return attribute != NULL && attribute->kind == ONNXD_ATTRIBUTE_INT ? attribute->value.i : 0;
-}
-
 /* The node's own pads on top. */
 static bool add_own_pads(const onnxd_node *node, padding *p, bool *out_has_own)
 {
@@ -146,7 +140,8 @@ static bool is_narrow(const onnxd_node *node, const padding *p)
 {
     const onnxd_attribute *kernel = onnxd_node_attribute(node, "kernel_shape");
     const onnxd_attribute *dilations = onnxd_node_attribute(node, "dilations");
-    if (kernel == NULL || kernel->count != (size_t)p->spatial || int_of(node, "ceil_mode") != 0)
+    if (kernel == NULL || kernel->count != (size_t)p->spatial ||
+        onnxd_node_int(node, "ceil_mode", 0) != 0)
         return false;
     for (size_t i = 0; dilations != NULL && i < dilations->count; i++)
         if (dilations->value.ints[i] != 1)
@@ -190,7 +185,7 @@ static bool takes(const onnxd_graph *graph, const onnxd_node *node, onnxd_value_
         return false;
     if (onnxd_node_is(node, "", "AveragePool"))
         return is_zero(p) && node->opset >= COUNTS_PADS_SINCE &&
-               (!has_own || int_of(node, "count_include_pad") != 0);
+               (!has_own || onnxd_node_int(node, "count_include_pad", 0) != 0);
     return node->output_count == 1 && (is_lowest(p) || (is_zero(p) && is_positive(graph, image)));
 }
 

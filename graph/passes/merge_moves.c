@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "graph/internal.h"
+#include "graph/moves.h"
 #include "graph/passes.h"
 #include "graph/reshape_target.h"
 #include "graph/rewrite.h"
@@ -32,22 +33,9 @@ static const onnxd_node *producer_of(const merger *m, onnxd_value_id value)
 
 /* ---- Transpose ------------------------------------------------------------------------------- */
 
-/* False where the rank is not known, or the node is not as it should be. */
 static bool read_perm(const merger *m, const onnxd_node *node, int64_t *perm, int32_t *out_rank)
 {
-    const onnxd_attribute *attribute = onnxd_node_attribute(node, "perm");
-    int32_t rank = m->types.types[node->inputs[0]].shape.rank;
-    if (attribute != NULL && rank == ONNXD_RANK_UNKNOWN && attribute->count <= ONNXD_MAX_RANK)
-        rank = (int32_t)attribute->count;
-    if (rank == ONNXD_RANK_UNKNOWN || (attribute != NULL && attribute->count != (size_t)rank))
-        return false;
-    for (int32_t i = 0; i < rank; i++) {
-        perm[i] = attribute == NULL ? rank - 1 - i : attribute->value.ints[i];
-        if (perm[i] < 0 || perm[i] >= rank)
-            return false;
-    }
-    *out_rank = rank;
-    return true;
+    return onnxd_node_read_perm(node, &m->types.types[node->inputs[0]].shape, perm, out_rank);
 }
 
 static onnxd_status *merge_transposes(merger *m, onnxd_node *node)
@@ -71,18 +59,12 @@ static onnxd_status *merge_transposes(merger *m, onnxd_node *node)
 
 /* ---- views ----------------------------------------------------------------------------------- */
 
-static bool is_view(const onnxd_node *node)
-{
-    return onnxd_node_is(node, "", "Reshape") || onnxd_node_is(node, "", "Flatten") ||
-           onnxd_node_is(node, "", "Squeeze") || onnxd_node_is(node, "", "Unsqueeze");
-}
-
 static onnxd_status *merge_views(merger *m, onnxd_node *node)
 {
     const onnxd_node *before = producer_of(m, node->inputs[0]);
     int64_t target[ONNXD_MAX_RANK];
     const onnxd_shape *shape = &m->types.types[node->outputs[0]].shape;
-    if (before == NULL || !is_view(before) ||
+    if (before == NULL || !onnxd_node_is_reshape(before) ||
         !onnxd_reshape_target(&m->types.types[before->inputs[0]].shape, shape, target))
         return NULL;
     onnxd_value_id inputs[2] = {before->inputs[0], ONNXD_NONE};
@@ -106,7 +88,7 @@ static onnxd_status *visit(merger *m, onnxd_node *node)
         return NULL;
     if (onnxd_node_is(node, "", "Transpose"))
         return merge_transposes(m, node);
-    return is_view(node) ? merge_views(m, node) : NULL;
+    return onnxd_node_is_reshape(node) ? merge_views(m, node) : NULL;
 }
 
 static onnxd_status *run(onnxd_graph *graph, const onnxd_pass_env *env, uint32_t *out_changes)

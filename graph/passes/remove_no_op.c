@@ -7,6 +7,7 @@
 
 #include "graph/bypass.h"
 #include "graph/internal.h"
+#include "graph/moves.h"
 #include "graph/passes.h"
 #include "graph/reshape_target.h"
 #include "graph/rewrite.h"
@@ -70,14 +71,6 @@ static const onnxd_tensor *constant_of(const onnxd_graph *graph, const onnxd_nod
 static bool has_input(const onnxd_node *node, uint32_t index)
 {
     return index < node->input_count && node->inputs[index] != ONNXD_NONE;
-}
-
-/* An INT attribute; `absent` where there is none. */
-static int64_t int_of(const onnxd_node *node, const char *name, int64_t absent)
-{
-    const onnxd_attribute *attribute = onnxd_node_attribute(node, name);
-    return attribute != NULL && attribute->kind == ONNXD_ATTRIBUTE_INT ? attribute->value.i
-                                                                       : absent;
 }
 
 /* A STRING attribute; `absent` where there is none. */
@@ -166,12 +159,8 @@ static const onnxd_shape *shape_of(const onnxd_derivation *types, onnxd_value_id
 
 static bool is_same_shape(const onnxd_derivation *types, const onnxd_node *node)
 {
-    const onnxd_shape *from = shape_of(types, node->inputs[0]);
-    const onnxd_shape *to = shape_of(types, node->outputs[0]);
-    for (int32_t i = 0; i < from->rank; i++)
-        if (from->dims[i] == ONNXD_DIM_UNKNOWN)
-            return false;
-    return from->rank != ONNXD_RANK_UNKNOWN && onnxd_shape_equal(from, to);
+    return onnxd_graph_same_shape(shape_of(types, node->inputs[0]),
+                                  shape_of(types, node->outputs[0]));
 }
 
 static bool is_expand(const onnxd_derivation *types, const onnxd_node *node, uint32_t *out_input)
@@ -295,7 +284,7 @@ static bool is_resize(const onnxd_derivation *types, const onnxd_node *node, uin
             text_is(node, "mode", "nearest", "linear")) &&
            !text_is(node, place, "half_pixel", "tf_crop_and_resize") &&
            !text_is(node, place, "half_pixel", "tf_half_pixel_for_nn") &&
-           int_of(node, "antialias", 0) == 0 && has_unit_scales(types, node);
+           onnxd_node_int(node, "antialias", 0) == 0 && has_unit_scales(types, node);
 }
 
 /* DepthToSpace and SpaceToDepth. */
@@ -303,7 +292,7 @@ static bool is_block(const onnxd_derivation *types, const onnxd_node *node, uint
 {
     (void)types;
     *out_input = 0;
-    return int_of(node, "blocksize", 0) == 1;
+    return onnxd_node_int(node, "blocksize", 0) == 1;
 }
 
 /* ---- of one ---------------------------------------------------------------------------------- */
@@ -328,7 +317,7 @@ static bool is_reduce(const onnxd_derivation *types, const onnxd_node *node, uin
     int64_t axes[MAX_LIST];
     size_t count;
     *out_input = 0;
-    return int_of(node, "noop_with_empty_axes", 0) == 1 &&
+    return onnxd_node_int(node, "noop_with_empty_axes", 0) == 1 &&
            onnxd_node_read_ints(types->graph, node, 1, "axes", MAX_LIST, axes, &count) &&
            count == 0;
 }

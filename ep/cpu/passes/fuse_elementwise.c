@@ -15,6 +15,7 @@
 #include "ep/cpu/passes/passes.h"
 #include "ep/cpu/passes/pattern.h"
 #include "graph/attributes.h"
+#include "graph/moves.h"
 #include "ops/layout/elementwise.h"
 
 /* Before this opset an attribute said how inputs are broadcast. */
@@ -161,14 +162,6 @@ static uint32_t uses_in(const fusing *f, const group *g, onnxd_value_id value)
     return uses;
 }
 
-static bool is_same_shape(const onnxd_shape *a, const onnxd_shape *b)
-{
-    for (int32_t i = 0; i < a->rank; i++)
-        if (a->dims[i] == ONNXD_DIM_UNKNOWN)
-            return false;
-    return onnxd_shape_equal(a, b);
-}
-
 static void insert(group *g, onnxd_node_id id)
 {
     size_t at = g->member_count++;
@@ -217,7 +210,7 @@ static bool take_in(const fusing *f, group *g, onnxd_value_id value, const onnxd
     const onnxd_value *v = &f->graph->values[value];
     if (v->producer == ONNXD_NONE || v->is_output || f->kinds[v->producer] == NULL ||
         g->member_count == MAX_STEPS || is_member(g, v->producer) ||
-        uses_in(f, g, value) != f->uses[value] || !is_same_shape(&v->type.shape, shape))
+        uses_in(f, g, value) != f->uses[value] || !onnxd_graph_same_shape(&v->type.shape, shape))
         return false;
     group larger = *g;
     insert(&larger, v->producer);

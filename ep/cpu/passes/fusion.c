@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "ep/cpu/passes/pattern.h"
 #include "graph/attributes.h"
+#include "graph/moves.h"
 
 /* Attributes and inputs of a node, with room for those that are added. */
 #define MAX_ATTRIBUTES 16
@@ -39,13 +40,7 @@ void onnxd_fusion_take_over(onnxd_fusion *f, onnxd_node *before, onnxd_node *nod
 bool onnxd_fusion_is_same_type(const onnxd_fusion *f, onnxd_value_id a, onnxd_value_id b)
 {
     const onnxd_tensor_type *left = &f->graph->values[a].type, *right = &f->graph->values[b].type;
-    if (left->dtype != right->dtype || left->shape.rank != right->shape.rank ||
-        left->shape.rank == ONNXD_RANK_UNKNOWN)
-        return false;
-    for (int32_t i = 0; i < left->shape.rank; i++)
-        if (left->shape.dims[i] != right->shape.dims[i] || left->shape.dims[i] == ONNXD_DIM_UNKNOWN)
-            return false;
-    return true;
+    return left->dtype == right->dtype && onnxd_graph_same_shape(&left->shape, &right->shape);
 }
 
 /* The node of the rule that makes `value` for one reader alone and can still take something in. */
