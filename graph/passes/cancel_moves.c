@@ -226,10 +226,25 @@ static onnxd_status *cancel_first(canceller *c, bool *out_has_changed)
     return NULL;
 }
 
+/* A move behind a function, which is looked for before types are derived. */
+static bool has_candidate(const onnxd_graph *graph)
+{
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        const onnxd_node *node = &graph->nodes[n];
+        if (node->input_count == 0 || node->inputs[0] == ONNXD_NONE ||
+            (!onnxd_node_is(node, "", "Transpose") && !onnxd_node_is_reshape(node)))
+            continue;
+        const onnxd_node_id before = graph->values[node->inputs[0]].producer;
+        if (before != ONNXD_NONE && operands_of(&graph->nodes[before]) > 0)
+            return true;
+    }
+    return false;
+}
+
 static onnxd_status *run(onnxd_graph *graph, const onnxd_pass_env *env, uint32_t *out_changes)
 {
     uint32_t changes = 0;
-    bool has_changed = true;
+    bool has_changed = has_candidate(graph);
     while (has_changed && changes < MAX_REWRITES) {
         canceller c = {.graph = graph, .env = env};
         has_changed = false;

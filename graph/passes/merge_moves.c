@@ -91,9 +91,26 @@ static onnxd_status *visit(merger *m, onnxd_node *node)
     return onnxd_node_is_reshape(node) ? merge_views(m, node) : NULL;
 }
 
+/* Before types are derived, which takes longer. */
+static bool has_pair(const merger *m)
+{
+    for (uint32_t n = 0; n < m->graph->node_count; n++) {
+        const onnxd_node *node = &m->graph->nodes[n];
+        const onnxd_node *before = node->input_count > 0 ? producer_of(m, node->inputs[0]) : NULL;
+        const bool is_transpose = onnxd_node_is(node, "", "Transpose");
+        if (before != NULL && ((is_transpose && onnxd_node_is(before, "", "Transpose")) ||
+                               (onnxd_node_is_reshape(node) && onnxd_node_is_reshape(before))))
+            return true;
+    }
+    return false;
+}
+
 static onnxd_status *run(onnxd_graph *graph, const onnxd_pass_env *env, uint32_t *out_changes)
 {
     merger m = {.graph = graph, .env = env};
+    *out_changes = 0;
+    if (!has_pair(&m))
+        return NULL;
     onnxd_status *status = onnxd_derivation_run(&m.types, graph);
     for (uint32_t n = 0; n < graph->node_count && status == NULL; n++)
         status = visit(&m, &graph->nodes[n]);

@@ -151,9 +151,21 @@ static onnxd_status *visit(propagation *p, onnxd_node *node)
     return fold(p, node);
 }
 
+static bool has_shapes(const onnxd_graph *graph)
+{
+    for (uint32_t n = 0; n < graph->node_count; n++)
+        if (onnxd_node_is(&graph->nodes[n], "", "Shape"))
+            return true;
+    return false;
+}
+
 static onnxd_status *run(onnxd_graph *graph, const onnxd_pass_env *env, uint32_t *out_changes)
 {
     propagation p = {.graph = graph, .env = env};
+    *out_changes = 0;
+    /* What else there is to know, constants tell. */
+    if (!has_shapes(graph))
+        return NULL;
     onnxd_status *status = onnxd_derivation_init(&p.types, graph);
     if (status == NULL)
         status = onnxd_shape_values_init(&p.values, &p.types);
