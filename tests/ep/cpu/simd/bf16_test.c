@@ -262,7 +262,7 @@ static void check_posts(const onnxd_simd *simd)
     const uint32_t columns[] = {1, lanes - 1, lanes, lanes + 1, simd->tile_columns};
     for (size_t r = 0; r < ROW_COUNTS; r++)
         for (size_t c = 0; c < sizeof(columns) / sizeof(columns[0]); c++)
-            for (int function = 0; function < ONNXD_SIMD_FUNCTION_COUNT; function++)
+            for (int function = 0; function < ONNXD_SIMD_FUSED_COUNT; function++)
                 for (unsigned bits = 0; bits < 8; bits++)
                     check_tile(simd, &(tile_case){.rows = row_counts[r],
                                                   .columns = columns[c],
