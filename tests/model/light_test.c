@@ -72,8 +72,8 @@ Test(light, squeezenet_is_the_same_wherever_it_runs)
     float *input = random_input();
     cr_expect_eq(run_model("cpu", path, input, cpu), 1);
     cr_expect_eq(run_model("sim", path, input, sim), 1);
-    cr_expect_eq(run_model("cpu sim;sim.claim_ops=Conv;sim.unsupported_ops=MaxPool,Softmax", path,
-                           input, split),
+    cr_expect_eq(run_model("cpu sim;sim.claim_ops=Conv,Concat;sim.unsupported_ops=MaxPool,Softmax",
+                           path, input, split),
                  8);
     expect_same(sim, cpu);
     expect_same(split, cpu);
