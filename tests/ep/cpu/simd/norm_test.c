@@ -231,8 +231,8 @@ static void check_matrix(const onnxd_simd *simd, size_t rows, size_t columns, si
         for (size_t r = 0; r < rows; r++)
             cr_assert_eq(out[c * out_stride + r], in[r * in_stride + c], "%zu x %zu: %zu, %zu",
                          rows, columns, r, c);
-        cr_assert(is_guarded(out + c * out_stride + rows, gap), "%zu x %zu: row %zu", rows,
-                  columns, c);
+        cr_assert(is_guarded(out + c * out_stride + rows, gap), "%zu x %zu: row %zu", rows, columns,
+                  c);
     }
     cr_assert(is_guarded(out + columns * out_stride, 3));
     onnxd_free(in);
