@@ -204,9 +204,10 @@ static void cut(sharing *s, uint32_t index)
 {
     const onnxd_step *step = &s->b->plan->steps[index];
     const onnxd_node *node = node_of(s, step);
+    if (pieces_of(s, step) != ONNXD_PIECES_CUT)
+        return;
     const placed_value whole = {node->inputs[0], range_of(s, space_of(s, step), node->inputs[0])};
-    if (pieces_of(s, step) != ONNXD_PIECES_CUT || whole.range == ONNXD_NONE ||
-        !has_bytes(s, whole.value))
+    if (whole.range == ONNXD_NONE || !has_bytes(s, whole.value))
         return;
     put_pieces(s, index, &whole, node->outputs, node->output_count);
     if (s->b->plan->steps[index].kernel == NULL)

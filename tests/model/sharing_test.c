@@ -405,3 +405,19 @@ Test(sharing, slices_stay_where_they_are)
     check_slice(0, 3, 0, 2, true);
     check_slice(1, 3, 1, 1, true);
 }
+
+/* ---- no inputs ----------------------------------------------------------------------------- */
+
+Test(sharing, nodes_may_have_no_inputs)
+{
+    static const int64_t shape[] = {2, 3};
+    onnx_file file = onnx_file_begin();
+    onnx_input(&file, "x", ONNXD_FLOAT, "2,3");
+    onnx_node(&file, "RandomUniform", "", "random");
+    onnx_attribute_ints(&file, "shape", 2, shape);
+    onnx_node(&file, "Add", "random,x", "y");
+    onnx_output(&file, "y", ONNXD_FLOAT, "2,3");
+    fixture f = load(CPU, &file, "2,3");
+    cr_expect_eq(f.plan->step_count, 2);
+    unload(&f);
+}
