@@ -193,7 +193,9 @@ static onnxd_status *cancel(canceller *c, onnxd_node_id last)
     c->last = &copy;
     c->graph->nodes[last].is_removed = true;
     c->graph->values[output].producer = ONNXD_NONE;
-    return build(c, input, output, &made);
+    onnxd_status *status = build(c, input, output, &made);
+    c->last = NULL;
+    return status;
 }
 
 /* ---- the pass -------------------------------------------------------------------------------- */

@@ -34,7 +34,7 @@ void onnxd_convolution_winograd_pack(const onnxd_simd *simd, const onnxd_convolu
                                      const float *weights, float *packed)
 {
     const size_t channels = shape->window.channels, width = simd->tile_columns;
-    const size_t kernel = WINDOW * WINDOW, stride = channels * kernel;
+    const size_t kernel = (size_t)WINDOW * WINDOW, stride = channels * kernel;
     size_t matrix = 0;
     if (!onnxd_product_packed_count(simd, channels, shape->maps, &matrix))
         return;

@@ -194,7 +194,7 @@ static vu round_to_bf16(vf x)
     const vu bits = (vu)x;
     /* Rounding could make an infinity of NaN. */
     const vu quiet = bits | 0x00400000, rounded = bits + 0x7fff + ((bits >> 16) & 1);
-    const vi is_nan = ((vi)x & 0x7fffffff) > 0x7f800000;
+    const vi is_nan = vf_is_nan(x);
     return (vu)vf_select(is_nan, (vf)quiet, (vf)rounded);
 }
 

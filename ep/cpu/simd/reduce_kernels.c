@@ -36,9 +36,9 @@ INLINED vf combine(const onnxd_simd_reduction how, vf a, vf b)
 {
     switch (how) {
     case ONNXD_SIMD_REDUCE_MAX:
-        return vf_select(a != a, a, vf_max(a, b));
+        return vf_select(vf_is_nan(a), a, vf_max(a, b));
     case ONNXD_SIMD_REDUCE_MIN:
-        return vf_select(a != a, a, vf_min(a, b));
+        return vf_select(vf_is_nan(a), a, vf_min(a, b));
     default:
         return a + b;
     }

@@ -72,9 +72,9 @@ INLINED vf apply(const onnxd_simd_binary op, vf a, vf b)
     case ONNXD_SIMD_DIVIDE:
         return a / b;
     case ONNXD_SIMD_GREATEST:
-        return vf_select(a != a, a, vf_max(a, b));
+        return vf_select(vf_is_nan(a), a, vf_max(a, b));
     case ONNXD_SIMD_LEAST:
-        return vf_select(a != a, a, vf_min(a, b));
+        return vf_select(vf_is_nan(a), a, vf_min(a, b));
     case ONNXD_SIMD_POWER:
         return vf_power(a, b);
     case ONNXD_SIMD_PRELU:

@@ -203,6 +203,12 @@ INLINED vf vf_round(vf x, const vf_rounding how)
 #endif
 }
 
+/* All bits where `x` is NaN. */
+static inline vi vf_is_nan(vf x)
+{
+    return ((vi)x & 0x7fffffff) > 0x7f800000;
+}
+
 static inline vf vf_abs(vf x)
 {
     return (vf)((vi)x & 0x7fffffff);

@@ -23,9 +23,10 @@ INLINED void transform_kernel(const vf g[KERNEL], vf u[IN])
 void LEVEL_NAME(onnxd_simd_winograd_weights)(const float *kernels, size_t stride, size_t columns,
                                              float *out, size_t matrix)
 {
-    float elements[KERNEL * KERNEL][TILE_COLUMNS] = {{0}};
+    enum { ELEMENTS = KERNEL * KERNEL };
+    float elements[ELEMENTS][TILE_COLUMNS] = {{0}};
     for (size_t j = 0; j < columns; j++)
-        for (size_t i = 0; i < KERNEL * KERNEL; i++)
+        for (size_t i = 0; i < ELEMENTS; i++)
             elements[i][j] = kernels[j * stride + i];
     for (size_t j = 0; j < TILE_COLUMNS; j += LANES) {
         vf rows[KERNEL][IN];
