@@ -17,6 +17,8 @@ import re
 import subprocess
 import time
 
+# Bochs shows the screen on a port of every address: in a network of its own nobody can reach it.
+ISOLATED = ("unshare", "--net") if os.geteuid() == 0 else ("unshare", "--map-root-user", "--net")
 MEMORY_MB = 1024
 # What the guest takes for a second. More make timer interrupts rarer, fewer the waits shorter.
 INSTRUCTIONS_PER_S = 50_000_000
@@ -132,8 +134,8 @@ class Machine:
         debugger.write_text("continue\n")
         with open(self.folder / "bochs.txt", "wb") as log:
             self.process = subprocess.Popen(
-                ["bochs", "-q", "-f", settings, "-rc", debugger], stdin=subprocess.DEVNULL,
-                stdout=log, stderr=log, cwd=self.folder)
+                [*ISOLATED, "bochs", "-q", "-f", settings, "-rc", debugger],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder)
 
     def _write_image(self, files):
         cd = self.folder / "cd"

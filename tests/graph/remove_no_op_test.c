@@ -94,7 +94,7 @@ static onnxd_graph *graph_of_inputs(void)
 typedef struct no_op_case {
     const char *op_type, *inputs;
     int64_t opset;
-    onnxd_attribute attributes[3];
+    onnxd_attribute attributes[4]; /* the last one has no name */
 } no_op_case;
 
 /* The operator, and a Shape that reads it. */
