@@ -174,7 +174,8 @@ Test(pressure, a_small_device_takes_split_requests_in_turn)
 
 Test(pressure, a_request_that_waits_for_memory_ends_when_it_is_cancelled)
 {
-    enum { ELEMENTS = 16384 };
+    /* Of three requests at a time the device has no memory for one. */
+    enum { ELEMENTS = 24576 };
     fixture f;
     fixture_setup(&f, "sim;sim.memory_bytes=262144;sim.kernel_latency_us=100000", 0, 4);
     fixture_submit(&f, ELEMENTS, 0);
