@@ -1,20 +1,12 @@
 /* Transposes and reshapes behind each other become one. */
 #include <criterion/criterion.h>
 
+#include "tests/graph/attribute_literals.h"
 #include "tests/graph/real_node.h"
 
 #define HEADER "graph \"\" ir 8 opset ai.onnx 13\n"
 
 extern const onnxd_pass onnxd_pass_merge_moves, onnxd_pass_remove_no_op;
-
-#define INTS(key, length, ...)                                                                     \
-    {                                                                                              \
-        .name = key, .kind = ONNXD_ATTRIBUTE_INTS, .count = (length),                              \
-        .value.ints = (const int64_t[])                                                            \
-        {                                                                                          \
-            __VA_ARGS__                                                                            \
-        }                                                                                          \
-    }
 
 Test(merge_moves, transposes)
 {

@@ -3,31 +3,12 @@
 #include <string.h>
 
 #include "ops/ops.h"
+#include "tests/graph/attribute_literals.h"
 #include "tests/graph/real_node.h"
 
 #define HEADER "graph \"\" ir 8 opset ai.onnx 13\n"
 
 extern const onnxd_pass onnxd_pass_remove_no_op;
-
-#define INT(key, number)                                                                           \
-    {                                                                                              \
-        .name = key, .kind = ONNXD_ATTRIBUTE_INT, .count = 1, .value.i = (number)                  \
-    }
-#define TEXT(key, text)                                                                            \
-    {                                                                                              \
-        .name = key, .kind = ONNXD_ATTRIBUTE_STRING, .count = 1, .value.s = {                      \
-            text,                                                                                  \
-            sizeof(text) - 1                                                                       \
-        }                                                                                          \
-    }
-#define INTS(key, length, ...)                                                                     \
-    {                                                                                              \
-        .name = key, .kind = ONNXD_ATTRIBUTE_INTS, .count = (length),                              \
-        .value.ints = (const int64_t[])                                                            \
-        {                                                                                          \
-            __VA_ARGS__                                                                            \
-        }                                                                                          \
-    }
 
 static void constant(onnxd_graph *graph, const char *name, onnxd_dtype dtype, int32_t rank,
                      const int64_t *dims, const void *element)
