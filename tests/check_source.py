@@ -45,6 +45,13 @@ def check_words(path):
             yield f"{path}:{source_tree.line_of(text, match.start())}: {match.group(0)}: {why}"
 
 
+def check_limits(path):
+    text = source_tree.without_comments(source_tree.read(path))
+    for match in re.finditer(r"\.timeout\s*=", text):
+        yield (f"{path}:{source_tree.line_of(text, match.start())}: CTest limits the time of a test; "
+               "a limit of Criterion's leaks memory of its own, which LeakSanitizer reports")
+
+
 def check_layout(path):
     text = source_tree.read(path)
     if text and not text.endswith("\n"):
@@ -58,6 +65,7 @@ def main():
     for path in source_tree.files(".c", ".h", ".cpp", ".cu", ".inc"):
         if path.parts[0] not in ("tests", "bench"):
             problems.extend(check_calls(path))
+        problems.extend(check_limits(path))
         problems.extend(check_layout(path))
     for path in source_tree.files(*WORD_FILES):
         if path.name != "check_source.py":

@@ -172,7 +172,7 @@ static void *log_lines(void *argument)
 }
 
 /* Every line is whole, in its thread's order, and written or counted as dropped. */
-Test(log, threads_share_the_ring, .timeout = 60)
+Test(log, threads_share_the_ring)
 {
     pthread_t threads[THREAD_COUNT];
     int numbers[THREAD_COUNT];
@@ -208,7 +208,7 @@ Test(log, threads_share_the_ring, .timeout = 60)
 }
 
 /* A reader that takes nothing must hold up neither the callers nor, for long, the end. */
-Test(log, blocked_reader_costs_lines_only, .timeout = 60)
+Test(log, blocked_reader_costs_lines_only)
 {
     enum { COUNT = 3000 };
     int ends[2];
@@ -229,7 +229,7 @@ Test(log, blocked_reader_costs_lines_only, .timeout = 60)
     cr_assert_lt(dropped, COUNT);
 }
 
-Test(log, closed_stderr_is_survived, .timeout = 60)
+Test(log, closed_stderr_is_survived)
 {
     saved_stderr = dup(STDERR_FILENO);
     close(STDERR_FILENO);
@@ -243,7 +243,7 @@ Test(log, closed_stderr_is_survived, .timeout = 60)
 }
 
 /* Lost lines are announced where they are missing, once there is room. */
-Test(log, drops_are_reported, .timeout = 60)
+Test(log, drops_are_reported)
 {
     int ends[2];
     static char value[1000];

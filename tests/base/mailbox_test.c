@@ -75,7 +75,7 @@ static void wait_for_bell(bell *self)
 }
 
 /* The consumer sleeps between takes: a wake-up that got lost would leave it asleep for ever. */
-Test(mailbox, loses_nothing_between_threads, .timeout = 60)
+Test(mailbox, loses_nothing_between_threads)
 {
     bell wake = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false};
     onnxd_mailbox mailbox;

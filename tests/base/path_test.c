@@ -67,7 +67,7 @@ static void remove_tree(void)
     remove(top);
 }
 
-TestSuite(path, .init = make_tree, .fini = remove_tree, .timeout = 30);
+TestSuite(path, .init = make_tree, .fini = remove_tree);
 
 static void check_content(const char *directory, const char *path, const char *expected)
 {

@@ -277,7 +277,7 @@ static void refuse_path(const char *path, const char *expected)
     onnxd_config_report_deinit(&report);
 }
 
-Test(file, what_is_no_file_is_refused_without_waiting, .timeout = 30)
+Test(file, what_is_no_file_is_refused_without_waiting)
 {
     char folder[] = "/tmp/onnxd_config_XXXXXX";
     char pipe[64], large[64];
@@ -300,7 +300,7 @@ Test(file, what_is_no_file_is_refused_without_waiting, .timeout = 30)
 }
 
 /* The bounds keep a hostile file from costing more than reading it. */
-Test(file, many_problems_are_bounded, .timeout = 60)
+Test(file, many_problems_are_bounded)
 {
     enum { MEMBERS = 60000 };
     char *text = malloc(MEMBERS * 16 + 16);

@@ -231,7 +231,7 @@ static void expect_outputs(const onnxd_graph *graph, const float *expected, size
               "round %u: an output has changed", round);
 }
 
-Test(rewrite, random_orders_of_passes_on_random_graphs, .timeout = 280)
+Test(rewrite, random_orders_of_passes_on_random_graphs)
 {
     uint64_t changes = 0;
     state = 7;

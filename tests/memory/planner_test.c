@@ -112,7 +112,7 @@ Test(planner, mixed_alignments_do_not_pass_the_sum)
     check_plan(records, 4);
 }
 
-Test(planner, random_records, .timeout = 120)
+Test(planner, random_records)
 {
     uint64_t random = 21;
     for (int round = 0; round < 400; round++) {
@@ -149,7 +149,7 @@ Test(planner, stays_close_to_the_peak)
     cr_assert_leq(arena_bytes, peak_bytes + peak_bytes / 4);
 }
 
-Test(planner, large_graphs_are_planned, .timeout = 120)
+Test(planner, large_graphs_are_planned)
 {
     enum { COUNT = 20000 };
     uint64_t random = 23;
@@ -172,7 +172,7 @@ Test(planner, large_graphs_are_planned, .timeout = 120)
 }
 
 /* Placing each among all the others would take minutes. */
-Test(planner, many_that_live_together_are_stacked, .timeout = 120)
+Test(planner, many_that_live_together_are_stacked)
 {
     enum { COUNT = 400000 };
     onnxd_plan_record *records = malloc(COUNT * sizeof(*records));

@@ -488,7 +488,7 @@ static void run_threads(fake_source *source, size_t limit_bytes, bool may_fail)
 }
 
 /* The limit holds for the source itself, also while others give blocks back. */
-Test(pool, threads_keep_the_limit, .timeout = 120)
+Test(pool, threads_keep_the_limit)
 {
     fake_source source = make_source();
     source.slow_free = true;
@@ -497,7 +497,7 @@ Test(pool, threads_keep_the_limit, .timeout = 120)
 
 /* Room for all that can be in use at once: then nobody may be refused because of what is cached or
  * on its way back. */
-Test(pool, threads_with_room_are_never_refused, .timeout = 120)
+Test(pool, threads_with_room_are_never_refused)
 {
     fake_source source = make_source();
     run_threads(&source, THREAD_COUNT * 8 * 10240, false);

@@ -4,7 +4,7 @@
 #include "tests/ops/op_text.h"
 
 /* A kernel of 2^31 - 1 meets four elements; a call that visits its other taps runs for hours. */
-Test(pool, huge_kernels, .timeout = 120)
+Test(pool, huge_kernels)
 {
     static const op_text calls[] = {
         {"MaxPool", 12, "auto_pad='SAME_UPPER' kernel_shape=[2147483647]", "float[1,1,4]{1,4,2,3}",
