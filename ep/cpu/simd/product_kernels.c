@@ -27,32 +27,35 @@ INLINED void clear(const size_t rows, sums *s)
 
 #define CACHE_LINE ((size_t)64)
 
-/* What the next tile needs of B comes from far. Every TILE_ROWS rows bring their share of it
- * nearer, so much at each step: all at once would have to be waited for. */
+/* What the next tile needs of B comes from far. Every pass of rows over this tile's B brings its
+ * share of it nearer, so much at each step: all at once would have to be waited for. */
 typedef struct fetch {
-    const float *at;
+    const char *at;
     size_t step_bytes;
 } fetch;
 
-static fetch fetch_of(const onnxd_simd_tile *tile, size_t first, size_t step_bytes)
+INLINED void fetch_step(const bool is_fetching, fetch *next)
 {
-    const size_t steps = tile->taps * tile->depth;
-    const char *from = (const char *)tile->b_next + first / TILE_ROWS * (steps * step_bytes);
-    return (fetch){(const float *)(const void *)from, step_bytes};
-}
-
-/* NULL, a constant wherever this is inlined: nothing. */
-INLINED void fetch_step(fetch *next)
-{
-    if (next == NULL)
+    if (!is_fetching)
         return;
     UNROLLED
     for (size_t i = 0; i < TILE_COLUMNS * sizeof(float); i += CACHE_LINE)
-        __builtin_prefetch(next->at + i / sizeof(float), 0, 2);
-    next->at = (const float *)(const void *)((const char *)next->at + next->step_bytes);
+        __builtin_prefetch(next->at + i, 0, 2);
+    next->at += next->step_bytes;
 }
 
 /* ---- the depth ------------------------------------------------------------------------------- */
+
+/* The columns of some steps ahead, from the second-level cache, where the panels of wide vectors
+ * mostly are. */
+INLINED void expect_columns(const float *b)
+{
+    if (STEPS_AHEAD == 0)
+        return;
+    UNROLLED
+    for (size_t i = 0; i < TILE_COLUMNS * sizeof(float); i += CACHE_LINE)
+        __builtin_prefetch((const char *)(b + STEPS_AHEAD * TILE_COLUMNS) + i);
+}
 
 INLINED void load_columns(const float *b, vf column[TILE_VECTORS])
 {
@@ -79,13 +82,15 @@ INLINED void add_step(const float *const *a, size_t k, const float *b, const siz
 
 /* All taps, of rows that lie side by side. */
 INLINED void multiply_packed(const onnxd_simd_tile *tile, size_t first, const size_t rows,
-                             fetch *next, sums *s)
+                             const bool is_fetching, fetch *next, sums *s)
 {
     const size_t steps = tile->taps * tile->depth;
     const float *a = tile->a_packed + first * steps, *b = tile->b;
-    for (size_t k = 0; k < steps; k++, a += TILE_ROWS, b += TILE_COLUMNS) {
+    const float *const end = b + steps * TILE_COLUMNS;
+    for (; b != end; a += TILE_ROWS, b += TILE_COLUMNS) {
         vf column[TILE_VECTORS];
-        fetch_step(next);
+        fetch_step(is_fetching, next);
+        expect_columns(b);
         load_columns(b, column);
         UNROLLED
         for (size_t i = 0; i < rows; i++)
@@ -106,7 +111,7 @@ INLINED void add_sums(const sums *from, const size_t rows, sums *to)
 /* Additions to one sum wait for each other. Few rows have too few sums to fill that time, so the
  * depth is dealt out to `parts` sums of each. */
 INLINED void multiply(const onnxd_simd_tile *tile, size_t first, const size_t rows,
-                      const size_t parts, fetch *next, sums *s)
+                      const size_t parts, const bool is_fetching, fetch *next, sums *s)
 {
     sums part[3];
     const float *b = tile->b;
@@ -122,7 +127,8 @@ INLINED void multiply(const onnxd_simd_tile *tile, size_t first, const size_t ro
         for (; k + parts <= tile->depth; k += parts) {
             UNROLLED
             for (size_t p = 0; p < parts; p++, b += TILE_COLUMNS) {
-                fetch_step(next);
+                fetch_step(is_fetching, next);
+                expect_columns(b);
                 add_step(a, k + p, b, rows, p == 0 ? s : &part[p - 1]);
             }
         }
@@ -200,8 +206,9 @@ INLINED void store(float *c, size_t stride, const size_t rows, const size_t last
 
 /* All columns of a tile, of whose last vectors `last` lanes are some. The usual activation is done
  * on the sums; every other one on what was stored, so that the sums need never be in memory. */
-INLINED void run(const onnxd_simd_tile *tile, size_t first, const size_t rows, const size_t parts,
-                 const size_t last, fetch *next)
+INLINED void run(const onnxd_simd_tile *tile, size_t first, fetch next, const size_t rows,
+                 const size_t parts, const size_t last, const bool is_packed,
+                 const bool is_fetching)
 {
     const onnxd_simd_post *post = tile->post;
     const float *residual = post == NULL ? NULL : post->residual;
@@ -211,10 +218,10 @@ INLINED void run(const onnxd_simd_tile *tile, size_t first, const size_t rows, c
     if (residual != NULL)
         residual += first * post->residual_stride;
     expect_rows(c, tile->c_stride, residual, post == NULL ? 0 : post->residual_stride, rows);
-    if (tile->a_packed != NULL)
-        multiply_packed(tile, first, rows, next, &s);
+    if (is_packed)
+        multiply_packed(tile, first, rows, is_fetching, &next, &s);
     else
-        multiply(tile, first, rows, parts, next, &s);
+        multiply(tile, first, rows, parts, is_fetching, &next, &s);
     if (tile->is_continued)
         add_rows(c, tile->c_stride, rows, last, &s);
     if (post != NULL) {
@@ -230,18 +237,21 @@ INLINED void run(const onnxd_simd_tile *tile, size_t first, const size_t rows, c
 
 /* ---- by rows --------------------------------------------------------------------------------- */
 
-typedef void (*tile_function)(const onnxd_simd_tile *tile, size_t first);
+typedef void (*tile_function)(const onnxd_simd_tile *tile, size_t first, fetch next);
 
+/* Each case apart: what it does not need takes no register from its loop. */
+#define ROWS_CASE(name, rows, parts, last, is_packed, is_fetching)                                 \
+    static void name(const onnxd_simd_tile *tile, size_t first, fetch next)                        \
+    {                                                                                              \
+        run(tile, first, next, rows, parts, last, is_packed, is_fetching);                         \
+    }
 /* Of as many columns as a tile has, and of fewer. */
 #define BY_ROWS(name, rows, parts)                                                                 \
-    static void name(const onnxd_simd_tile *tile, size_t first)                                    \
-    {                                                                                              \
-        run(tile, first, rows, parts, LANES, NULL);                                                \
-    }                                                                                              \
-    static void some_##name(const onnxd_simd_tile *tile, size_t first)                             \
-    {                                                                                              \
-        run(tile, first, rows, parts, tile->columns % LANES, NULL);                                \
-    }
+    ROWS_CASE(name, rows, parts, LANES, false, false)                                              \
+    ROWS_CASE(packed_##name, rows, parts, LANES, true, false)                                      \
+    ROWS_CASE(fetching_##name, rows, parts, LANES, false, true)                                    \
+    ROWS_CASE(fetching_packed_##name, rows, parts, LANES, true, true)                              \
+    ROWS_CASE(some_##name, rows, parts, tile->columns % LANES, tile->a_packed != NULL, false)
 /* One or two rows that are all there are. */
 BY_ROWS(only_1, 1, 4)
 BY_ROWS(only_2, 2, 2)
@@ -262,6 +272,7 @@ BY_ROWS(run_11, 11, 1)
 BY_ROWS(run_12, 12, 1)
 #endif
 #undef BY_ROWS
+#undef ROWS_CASE
 
 #define FIRST_ROWS(prefix) prefix##run_1, prefix##run_2, prefix##run_3, prefix##run_4
 #if TILE_ROWS > 6
@@ -277,49 +288,66 @@ BY_ROWS(run_12, 12, 1)
 typedef struct tile_functions {
     tile_function only[2], rows[TILE_ROWS];
 } tile_functions;
-static const tile_functions of_all_columns = {{only_1, only_2}, {ALL_ROWS()}};
-static const tile_functions of_some_columns = {{some_only_1, some_only_2}, {ALL_ROWS(some_)}};
+#define FUNCTIONS(prefix)                                                                          \
+    {                                                                                              \
+        {prefix##only_1, prefix##only_2},                                                          \
+        {                                                                                          \
+            ALL_ROWS(prefix)                                                                       \
+        }                                                                                          \
+    }
+/* [is_fetching][is_packed] */
+static const tile_functions of_all_columns[2][2] = {
+    {FUNCTIONS(), FUNCTIONS(packed_)}, {FUNCTIONS(fetching_), FUNCTIONS(fetching_packed_)}};
+static const tile_functions of_some_columns = FUNCTIONS(some_);
+#undef FUNCTIONS
 
-static void run_fetching(const onnxd_simd_tile *tile, size_t first, size_t step_bytes)
-{
-    fetch next = fetch_of(tile, first, step_bytes);
-    run(tile, first, TILE_ROWS, 1, LANES, &next);
-}
+/* How the rows of a tile are worked on: `tiles` passes of TILE_ROWS rows, then at most two of
+ * fewer. */
+typedef struct row_passes {
+    size_t tiles, rest[2];
+} row_passes;
 
-/* Tiles of fewer rows read B faster than they multiply: such a rest is made two halves with the
+/* Passes of fewer rows read B faster than they multiply: such a rest is made two halves with the
  * full tile before it. */
 #define FEW_ROWS (TILE_ROWS / 3 + 1)
 
-static void run_wide(const onnxd_simd_tile *tile, const tile_functions *f)
+static row_passes passes_of(const onnxd_simd_tile *tile)
 {
-    if (tile->rows <= 2 && tile->rows > 0) {
-        f->only[tile->rows - 1](tile, 0);
-        return;
-    }
     /* Packed rows are worked on as they were packed. */
     const size_t few = tile->a_packed == NULL ? FEW_ROWS : 1, rest = tile->rows % TILE_ROWS;
     const size_t whole = tile->rows / TILE_ROWS;
-    /* Tiles of TILE_ROWS rows. */
-    const size_t tiles = whole > 0 && rest > 0 && rest < few ? whole - 1 : whole;
-    /* A tile of some columns is the last one. */
-    const bool is_followed = tile->b_next != NULL && f == &of_all_columns;
-    const size_t step_bytes = tiles > 0 && is_followed ? TILE_COLUMNS * sizeof(float) / tiles : 0;
+    if (whole == 0 || rest == 0 || rest >= few)
+        return (row_passes){whole, {rest, 0}};
+    const size_t half = (TILE_ROWS + rest + 1) / 2;
+    return (row_passes){whole - 1, {half, TILE_ROWS + rest - half}};
+}
+
+static size_t run_pass(const onnxd_simd_tile *tile, tile_function function, size_t first,
+                       size_t rows, fetch *next)
+{
+    if (rows == 0)
+        return first;
+    function(tile, first, *next);
+    next->at += tile->taps * tile->depth * next->step_bytes;
+    return first + rows;
+}
+
+static void run_wide(const onnxd_simd_tile *tile, const tile_functions *f, fetch next)
+{
+    if (tile->rows <= 2 && tile->rows > 0) {
+        next.step_bytes = TILE_COLUMNS * sizeof(float);
+        (void)run_pass(tile, f->only[tile->rows - 1], 0, tile->rows, &next);
+        return;
+    }
+    const row_passes passes = passes_of(tile);
+    const size_t count = passes.tiles + (passes.rest[0] > 0) + (passes.rest[1] > 0);
+    next.step_bytes = TILE_COLUMNS * sizeof(float) / (count == 0 ? 1 : count);
     size_t first = 0;
-    for (size_t i = 0; i < tiles; i++, first += TILE_ROWS) {
-        if (step_bytes > 0)
-            run_fetching(tile, first, step_bytes);
-        else
-            f->rows[TILE_ROWS - 1](tile, first);
-    }
-    size_t left = tile->rows - first;
-    if (left > TILE_ROWS) {
-        const size_t half = (left + 1) / 2;
-        f->rows[half - 1](tile, first);
-        first += half;
-        left -= half;
-    }
-    if (left > 0)
-        f->rows[left - 1](tile, first);
+    for (size_t i = 0; i < passes.tiles; i++)
+        first = run_pass(tile, f->rows[TILE_ROWS - 1], first, TILE_ROWS, &next);
+    for (size_t i = 0; i < 2; i++)
+        first = run_pass(tile, passes.rest[i] == 0 ? NULL : f->rows[passes.rest[i] - 1], first,
+                         passes.rest[i], &next);
 }
 
 /* ---- narrow tiles ---------------------------------------------------------------------------- */
@@ -453,11 +481,12 @@ static void activate(const onnxd_simd_tile *tile)
 void LEVEL_NAME(onnxd_simd_product)(const onnxd_simd_tile *tile)
 {
     if (ONNXD_LIKELY(tile->columns == TILE_COLUMNS))
-        run_wide(tile, &of_all_columns);
+        run_wide(tile, &of_all_columns[tile->b_next != NULL][tile->a_packed != NULL],
+                 (fetch){(const char *)tile->b_next, 0});
     else if (tile->columns <= LANES)
         run_narrow(tile);
     else
-        run_wide(tile, &of_some_columns);
+        run_wide(tile, &of_some_columns, (fetch){NULL, 0});
     if (tile->post != NULL && tile->post->activation.function != ONNXD_SIMD_IDENTITY &&
         tile->post->activation.function != ONNXD_SIMD_RELU)
         activate(tile);

@@ -16,15 +16,18 @@
 #include <immintrin.h>
 #define LEVEL_LANES 16
 #define TILE_ROWS 12
+#define STEPS_AHEAD 12
 #define LEVEL_NAME(name) name##_avx512
 #elif defined(__AVX2__)
 #include <immintrin.h>
 #define LEVEL_LANES 8
 #define TILE_ROWS 6
+#define STEPS_AHEAD 0
 #define LEVEL_NAME(name) name##_avx2
 #else
 #define LEVEL_LANES 4
 #define TILE_ROWS 4
+#define STEPS_AHEAD 0
 #define LEVEL_NAME(name) name##_portable
 #endif
 /* A level that adds instructions to another one has its own table, and its own kernels only where
