@@ -109,15 +109,18 @@ static void round_rows(const onnxd_simd *simd, const onnxd_product_block *block,
 static void run_panels(const onnxd_simd *simd, const onnxd_product_block *block, const piece *p)
 {
     const size_t width = simd->tile_columns, end = block->first_column + block->columns;
+    const bool is_far = onnxd_product_is_far(p->all, block->columns);
     for (size_t j = block->first_column; j < end; j += width) {
         onnxd_simd_post post = block->post;
         post.bias = post.bias == NULL ? NULL : post.bias + j;
         post.residual = post.residual == NULL ? NULL : post.residual + j;
+        const uint16_t *b = block->packed_bf16 + 2 * (j * p->all + p->first * width);
         const onnxd_simd_bf16_tile tile = {
             .a = p->a,
             .a_stride = p->a_stride,
             .pairs = p->pairs,
-            .b = block->packed_bf16 + 2 * (j * p->all + p->first * width),
+            .b = b,
+            .b_next = is_far && end - j > width ? b + 2 * width * p->all : NULL,
             .c = block->c + j,
             .c_stride = block->c_stride,
             .rows = block->rows,

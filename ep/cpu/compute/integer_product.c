@@ -214,6 +214,8 @@ typedef struct panel {
     const onnxd_integer_block *block;
     const bool *marks;
     const int8_t *packed;
+    const int8_t *end, *next; /* of this panel, and what is read then; NULL: nothing */
+    bool is_far;              /* as onnxd_product_is_far() has it */
     const int16_t *zeros;
     int16_t unpacked[2 * BLOCK_STEPS * ONNXD_SIMD_MAX_COLUMNS] __attribute__((aligned(64)));
     int32_t sums[ONNXD_BLOCK_ROWS * ONNXD_SIMD_MAX_COLUMNS] __attribute__((aligned(64)));
@@ -241,6 +243,15 @@ static void add_pairs(panel *p, size_t tap, size_t taps, size_t first, size_t st
     p->simd->integer_product(&tile);
 }
 
+/* What is read after the next `steps` fours of the panel, if it has to be fetched. */
+static const int8_t *read_after(const panel *p, size_t steps)
+{
+    const int8_t *after = p->packed + steps * ONNXD_FOUR * p->simd->tile_columns;
+    if (!p->is_far)
+        return NULL;
+    return after < p->end ? after : p->next;
+}
+
 static void add_fours(panel *p, size_t tap, size_t taps, size_t first, size_t steps)
 {
     const uint8_t *rows[ONNXD_BLOCK_ROWS];
@@ -250,6 +261,7 @@ static void add_fours(panel *p, size_t tap, size_t taps, size_t first, size_t st
                                  .taps = taps,
                                  .steps = steps,
                                  .b = p->packed,
+                                 .b_next = read_after(p, taps * steps),
                                  .marks = p->marks,
                                  .c = p->sums,
                                  .rows = block->rows,
@@ -313,16 +325,21 @@ void onnxd_integer_block_run(const onnxd_simd *simd, const onnxd_integer_block *
     panel p;
     const size_t end = block->first_column + block->columns;
     const uint8_t step = block->fours != NULL ? ONNXD_FOUR : ONNXD_PAIR;
+    const size_t steps = block->taps * block->steps;
+    const size_t marks = marks_bytes(simd, step, block->taps, block->steps);
     p.simd = simd;
     p.block = block;
+    p.is_far = onnxd_product_is_far(steps, block->columns);
     for (size_t j = block->first_column; j < end; j += simd->tile_columns) {
         const int8_t *first =
             block->packed +
             j / simd->tile_columns * panel_bytes(simd, step, block->taps, block->steps);
         p.marks = (const bool *)(const void *)first;
-        p.packed = first + marks_bytes(simd, step, block->taps, block->steps);
+        p.packed = first + marks;
+        p.end = p.packed + steps * step * simd->tile_columns;
+        p.next = end - j > simd->tile_columns ? p.end + marks : NULL;
         p.zeros = block->zeros == NULL ? NULL : block->zeros + 2 * j;
-        if (block->steps * block->taps == 0)
+        if (steps == 0)
             memset(p.sums, 0, sizeof(p.sums));
         else if (block->steps <= BLOCK_STEPS)
             multiply_by_taps(&p);

@@ -76,6 +76,11 @@ size_t onnxd_product_block_rows(const onnxd_simd *simd, size_t rows)
     return ((rows - 1) / blocks / tile + 1) * tile;
 }
 
+bool onnxd_product_is_far(size_t steps, size_t columns)
+{
+    return steps * columns >= NEAR_ELEMENTS;
+}
+
 /* A piece of the depth: taps [first_tap, first_tap + taps), of each the steps [first_step,
  * first_step + steps). */
 typedef struct depth_piece {
@@ -91,7 +96,7 @@ static void run_panel(const onnxd_simd *simd, const onnxd_product_block *block,
     const size_t steps = block->taps * block->depth;
     const float *b = block->packed + column * steps +
                      (piece->first_tap * block->depth + piece->first_step) * simd->tile_columns;
-    const bool is_far = steps * block->columns >= NEAR_ELEMENTS;
+    const bool is_far = onnxd_product_is_far(steps, block->columns);
     onnxd_simd_post post = block->post;
     onnxd_simd_tile tile = {
         .a = rows,

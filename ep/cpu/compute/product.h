@@ -37,6 +37,11 @@ void onnxd_product_pack(const onnxd_simd *simd, size_t taps, size_t depth, size_
  * that no block reads all of B for a few rows. 0 for none. */
 size_t onnxd_product_block_rows(const onnxd_simd *simd, size_t rows);
 
+/* Whether so many columns of B, packed, each step 4 bytes of a column, are more than the
+ * second-level cache likely keeps from one block to the next: panels are then to be fetched ahead.
+ */
+bool onnxd_product_is_far(size_t steps, size_t columns);
+
 /* A block of rows of one product. */
 typedef struct onnxd_product_block {
     const float *const *a; /* of tap t and row i: a[t * ONNXD_BLOCK_ROWS + i] */

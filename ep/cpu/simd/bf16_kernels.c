@@ -5,6 +5,7 @@
  */
 #include "ep/cpu/simd/integer_vector.h"
 #include "ep/cpu/simd/levels.h"
+#include "ep/cpu/simd/panel_fetch.h"
 #include "ep/cpu/simd/vector_math.h"
 
 /* ---- pairs ----------------------------------------------------------------------------------- */
@@ -44,7 +45,7 @@ INLINED void add_step(const uint16_t *const *a, size_t k, const uint16_t *b, con
 /* Additions to one sum wait for each other. Few rows have too few sums to fill that time, so the
  * depth is dealt out to `parts` sums of each. */
 INLINED void multiply(const onnxd_simd_bf16_tile *tile, size_t first, const size_t rows,
-                      const size_t parts, float *out)
+                      const size_t parts, const bool is_fetching, panel_fetch next, float *out)
 {
     vf sums[4][TILE_ROWS][TILE_VECTORS];
     const uint16_t *a[TILE_ROWS], *b = tile->b;
@@ -63,8 +64,11 @@ INLINED void multiply(const onnxd_simd_bf16_tile *tile, size_t first, const size
     }
     for (; k + parts <= tile->pairs; k += parts) {
         UNROLLED
-        for (size_t p = 0; p < parts; p++, b += 2 * TILE_COLUMNS)
+        for (size_t p = 0; p < parts; p++, b += 2 * TILE_COLUMNS) {
+            panel_fetch_step(is_fetching, &next);
+            panel_expect(b);
             add_step(a, k + p, b, rows, sums[p]);
+        }
     }
     for (; parts > 1 && k < tile->pairs; k++, b += 2 * TILE_COLUMNS)
         add_step(a, k, b, rows, sums[0]);
@@ -81,10 +85,19 @@ INLINED void multiply(const onnxd_simd_bf16_tile *tile, size_t first, const size
     }
 }
 
+typedef void (*tile_function)(const onnxd_simd_bf16_tile *tile, size_t first, panel_fetch next,
+                              float *out);
+
 #define BY_ROWS(rows, parts)                                                                       \
-    static void multiply_##rows(const onnxd_simd_bf16_tile *tile, size_t first, float *out)        \
+    static void multiply_##rows(const onnxd_simd_bf16_tile *tile, size_t first, panel_fetch next,  \
+                                float *out)                                                        \
     {                                                                                              \
-        multiply(tile, first, rows, parts, out);                                                   \
+        multiply(tile, first, rows, parts, false, next, out);                                      \
+    }                                                                                              \
+    static void fetching_##rows(const onnxd_simd_bf16_tile *tile, size_t first, panel_fetch next,  \
+                                float *out)                                                        \
+    {                                                                                              \
+        multiply(tile, first, rows, parts, true, next, out);                                       \
     }
 BY_ROWS(1, 4)
 BY_ROWS(2, 2)
@@ -104,28 +117,18 @@ BY_ROWS(12, 1)
 #endif
 #undef BY_ROWS
 
-static void multiply_rows(const onnxd_simd_bf16_tile *tile, size_t first, size_t rows, float *out)
-{
-    static void (*const by_rows[TILE_ROWS])(const onnxd_simd_bf16_tile *, size_t, float *) = {
-        multiply_1,
-        multiply_2,
-        multiply_3,
-        multiply_4,
-#if TILE_ROWS > 4
-        multiply_5,
-        multiply_6,
-#endif
+#define FIRST_ROWS(prefix) prefix##1, prefix##2, prefix##3, prefix##4
 #if TILE_ROWS > 6
-        multiply_7,
-        multiply_8,
-        multiply_9,
-        multiply_10,
-        multiply_11,
-        multiply_12,
+#define ALL_ROWS(prefix)                                                                           \
+    FIRST_ROWS(prefix), prefix##5, prefix##6, prefix##7, prefix##8, prefix##9, prefix##10,         \
+        prefix##11, prefix##12
+#elif TILE_ROWS > 4
+#define ALL_ROWS(prefix) FIRST_ROWS(prefix), prefix##5, prefix##6
+#else
+#define ALL_ROWS(prefix) FIRST_ROWS(prefix)
 #endif
-    };
-    by_rows[rows - 1](tile, first, out);
-}
+/* [is_fetching][rows - 1] */
+static const tile_function by_rows[2][TILE_ROWS] = {{ALL_ROWS(multiply_)}, {ALL_ROWS(fetching_)}};
 
 /* ---- after it -------------------------------------------------------------------------------- */
 
@@ -170,11 +173,15 @@ static void store(const onnxd_simd_bf16_tile *tile, size_t first, size_t rows, c
 void OWN_NAME(onnxd_simd_bf16_product)(const onnxd_simd_bf16_tile *tile)
 {
     float results[TILE_ROWS * TILE_COLUMNS];
+    const tile_function *of_rows = by_rows[tile->b_next != NULL];
+    const size_t passes = (tile->rows + TILE_ROWS - 1) / TILE_ROWS;
+    panel_fetch next = panel_fetch_of(tile->b_next, passes);
     size_t first = 0;
-    /* Tiles of about equally many rows: those of few read B faster than they multiply. */
-    for (size_t left = (tile->rows + TILE_ROWS - 1) / TILE_ROWS; left > 0; left--) {
+    /* Passes of about equally many rows: those of few read B faster than they multiply. */
+    for (size_t left = passes; left > 0; left--) {
         const size_t rows = (tile->rows - first + left - 1) / left;
-        multiply_rows(tile, first, rows, results);
+        of_rows[rows - 1](tile, first, next, results);
+        panel_fetch_pass(&next, tile->pairs);
         store(tile, first, rows, results);
         first += rows;
     }

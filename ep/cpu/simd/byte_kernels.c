@@ -1,6 +1,7 @@
 /* Tiles of the product of bytes, as integer_kernels.c has those of 16-bit integers. */
 #include "ep/cpu/simd/integer_vector.h"
 #include "ep/cpu/simd/levels.h"
+#include "ep/cpu/simd/panel_fetch.h"
 
 #if defined(__AVX2__)
 
@@ -60,7 +61,8 @@ INLINED void add_marked(const uint8_t *const *a, size_t k, const int8_t *b, cons
 }
 #endif
 
-INLINED void run(const onnxd_simd_byte_tile *tile, size_t first, const size_t rows)
+INLINED void run(const onnxd_simd_byte_tile *tile, size_t first, panel_fetch next,
+                 const size_t rows, const bool is_fetching)
 {
     vi sums[BYTE_ROWS][TILE_VECTORS];
     int32_t *c = tile->c + first * TILE_COLUMNS;
@@ -84,16 +86,24 @@ INLINED void run(const onnxd_simd_byte_tile *tile, size_t first, const size_t ro
         /* Loops of their own: in one the compiler would share what both begin with, and keep the
          * sums in memory. */
         while (k + 2 <= tile->steps) {
-            for (; k + 2 <= tile->steps && *marks; k += 2, b += 8 * TILE_COLUMNS, marks++)
+            for (; k + 2 <= tile->steps && *marks; k += 2, b += 8 * TILE_COLUMNS, marks++) {
+                panel_fetch_step(is_fetching, &next);
+                panel_fetch_step(is_fetching, &next);
                 add_marked(a, k, b, rows, sums);
+            }
             for (; k + 2 <= tile->steps && !*marks; k += 2, b += 8 * TILE_COLUMNS, marks++) {
+                panel_fetch_step(is_fetching, &next);
+                panel_fetch_step(is_fetching, &next);
                 add_step(a, k, b, rows, sums);
                 add_step(a, k + 1, b + 4 * TILE_COLUMNS, rows, sums);
             }
         }
 #endif
-        for (; k < tile->steps; k++, b += 4 * TILE_COLUMNS)
+        for (; k < tile->steps; k++, b += 4 * TILE_COLUMNS) {
+            panel_fetch_step(is_fetching, &next);
+            panel_expect(b);
             add_step(a, k, b, rows, sums);
+        }
     }
     UNROLLED
     for (size_t i = 0; i < rows; i++) {
@@ -104,9 +114,13 @@ INLINED void run(const onnxd_simd_byte_tile *tile, size_t first, const size_t ro
 }
 
 #define BY_ROWS(rows)                                                                              \
-    static void run_##rows(const onnxd_simd_byte_tile *tile, size_t first)                         \
+    static void run_##rows(const onnxd_simd_byte_tile *tile, size_t first, panel_fetch next)       \
     {                                                                                              \
-        run(tile, first, rows);                                                                    \
+        run(tile, first, next, rows, false);                                                       \
+    }                                                                                              \
+    static void fetching_##rows(const onnxd_simd_byte_tile *tile, size_t first, panel_fetch next)  \
+    {                                                                                              \
+        run(tile, first, next, rows, true);                                                        \
     }
 BY_ROWS(1)
 BY_ROWS(2)
@@ -126,31 +140,34 @@ BY_ROWS(12)
 #endif
 #undef BY_ROWS
 
+typedef void (*tile_function)(const onnxd_simd_byte_tile *tile, size_t first, panel_fetch next);
+
+#define FIRST_ROWS(prefix) prefix##1, prefix##2, prefix##3, prefix##4
+#if BYTE_ROWS > 8
+#define ALL_ROWS(prefix)                                                                           \
+    FIRST_ROWS(prefix), prefix##5, prefix##6, prefix##7, prefix##8, prefix##9, prefix##10,         \
+        prefix##11, prefix##12
+#elif BYTE_ROWS > 4
+#define ALL_ROWS(prefix) FIRST_ROWS(prefix), prefix##5, prefix##6, prefix##7, prefix##8
+#else
+#define ALL_ROWS(prefix) FIRST_ROWS(prefix)
+#endif
+/* [is_fetching][rows - 1] */
+static const tile_function by_rows[2][BYTE_ROWS] = {{ALL_ROWS(run_)}, {ALL_ROWS(fetching_)}};
+
 void OWN_NAME(onnxd_simd_byte_product)(const onnxd_simd_byte_tile *tile)
 {
-    static void (*const run_rows[BYTE_ROWS])(const onnxd_simd_byte_tile *, size_t) = {
-        run_1,
-        run_2,
-        run_3,
-        run_4,
-#if BYTE_ROWS > 4
-        run_5,
-        run_6,
-        run_7,
-        run_8,
-#endif
-#if BYTE_ROWS > 8
-        run_9,
-        run_10,
-        run_11,
-        run_12,
-#endif
-    };
+    const tile_function *of_rows = by_rows[tile->b_next != NULL];
+    const size_t passes = (tile->rows + BYTE_ROWS - 1) / BYTE_ROWS;
+    panel_fetch next = panel_fetch_of(tile->b_next, passes);
     size_t first = 0;
-    for (; first + BYTE_ROWS <= tile->rows; first += BYTE_ROWS)
-        run_rows[BYTE_ROWS - 1](tile, first);
-    if (first < tile->rows)
-        run_rows[tile->rows - first - 1](tile, first);
+    /* Passes of about equally many rows: those of few read B faster than they multiply. */
+    for (size_t left = passes; left > 0; left--) {
+        const size_t rows = (tile->rows - first + left - 1) / left;
+        of_rows[rows - 1](tile, first, next);
+        panel_fetch_pass(&next, tile->taps * tile->steps);
+        first += rows;
+    }
 }
 
 #endif

@@ -164,17 +164,26 @@ static inline vb vi_narrow(vi v)
 #endif
 }
 
-/* A float of this size has no fraction bits left: adding it rounds a number below 2^22 to an
- * integer, ties to even. */
-#define ROUNDER 0x1.8p23f
+/* To the nearest integer, ties to even, of numbers below 2^22. */
+static inline vi vf_to_nearest(vf v)
+{
+#if defined(__AVX512F__)
+    return (vi)_mm512_cvtps_epi32((__m512)v);
+#elif defined(__AVX2__)
+    return (vi)_mm256_cvtps_epi32((__m256)v);
+#else
+    /* A float of this size has no fraction bits left. */
+    const float rounder = 0x1.8p23f;
+    return __builtin_convertvector((v + rounder) - rounder, vi);
+#endif
+}
 
 /* As ONNXD_SIMD_BYTES has it. The bounds are integers, so limiting before rounding is the same as
  * after. */
 static inline vb vf_quantize(vf value, const onnxd_simd_range *range)
 {
-    vf limited = vf_min(vf_all(range->high), vf_max(value, vf_all(range->low)));
-    limited = (limited + ROUNDER) - ROUNDER;
-    return vi_narrow(__builtin_convertvector(limited + range->zero, vi));
+    const vf limited = vf_min(vf_all(range->high), vf_max(value, vf_all(range->low)));
+    return vi_narrow(vi_add(vf_to_nearest(limited), vi_all((int32_t)range->zero)));
 }
 
 #endif

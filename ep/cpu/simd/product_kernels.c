@@ -6,6 +6,7 @@
  * parts are straight code.
  */
 #include "ep/cpu/simd/levels.h"
+#include "ep/cpu/simd/panel_fetch.h"
 #include "ep/cpu/simd/vector_math.h"
 
 typedef struct sums {
@@ -23,39 +24,7 @@ INLINED void clear(const size_t rows, sums *s)
     }
 }
 
-/* ---- what comes next ------------------------------------------------------------------------- */
-
-#define CACHE_LINE ((size_t)64)
-
-/* What the next tile needs of B comes from far. Every pass of rows over this tile's B brings its
- * share of it nearer, so much at each step: all at once would have to be waited for. */
-typedef struct fetch {
-    const char *at;
-    size_t step_bytes;
-} fetch;
-
-INLINED void fetch_step(const bool is_fetching, fetch *next)
-{
-    if (!is_fetching)
-        return;
-    UNROLLED
-    for (size_t i = 0; i < TILE_COLUMNS * sizeof(float); i += CACHE_LINE)
-        __builtin_prefetch(next->at + i, 0, 2);
-    next->at += next->step_bytes;
-}
-
 /* ---- the depth ------------------------------------------------------------------------------- */
-
-/* The columns of some steps ahead, from the second-level cache, where the panels of wide vectors
- * mostly are. */
-INLINED void expect_columns(const float *b)
-{
-    if (STEPS_AHEAD == 0)
-        return;
-    UNROLLED
-    for (size_t i = 0; i < TILE_COLUMNS * sizeof(float); i += CACHE_LINE)
-        __builtin_prefetch((const char *)(b + STEPS_AHEAD * TILE_COLUMNS) + i);
-}
 
 INLINED void load_columns(const float *b, vf column[TILE_VECTORS])
 {
@@ -82,15 +51,15 @@ INLINED void add_step(const float *const *a, size_t k, const float *b, const siz
 
 /* All taps, of rows that lie side by side. */
 INLINED void multiply_packed(const onnxd_simd_tile *tile, size_t first, const size_t rows,
-                             const bool is_fetching, fetch *next, sums *s)
+                             const bool is_fetching, panel_fetch *next, sums *s)
 {
     const size_t steps = tile->taps * tile->depth;
     const float *a = tile->a_packed + first * steps, *b = tile->b;
     const float *const end = b + steps * TILE_COLUMNS;
     for (; b != end; a += TILE_ROWS, b += TILE_COLUMNS) {
         vf column[TILE_VECTORS];
-        fetch_step(is_fetching, next);
-        expect_columns(b);
+        panel_fetch_step(is_fetching, next);
+        panel_expect(b);
         load_columns(b, column);
         UNROLLED
         for (size_t i = 0; i < rows; i++)
@@ -111,7 +80,7 @@ INLINED void add_sums(const sums *from, const size_t rows, sums *to)
 /* Additions to one sum wait for each other. Few rows have too few sums to fill that time, so the
  * depth is dealt out to `parts` sums of each. */
 INLINED void multiply(const onnxd_simd_tile *tile, size_t first, const size_t rows,
-                      const size_t parts, const bool is_fetching, fetch *next, sums *s)
+                      const size_t parts, const bool is_fetching, panel_fetch *next, sums *s)
 {
     sums part[3];
     const float *b = tile->b;
@@ -127,8 +96,8 @@ INLINED void multiply(const onnxd_simd_tile *tile, size_t first, const size_t ro
         for (; k + parts <= tile->depth; k += parts) {
             UNROLLED
             for (size_t p = 0; p < parts; p++, b += TILE_COLUMNS) {
-                fetch_step(is_fetching, next);
-                expect_columns(b);
+                panel_fetch_step(is_fetching, next);
+                panel_expect(b);
                 add_step(a, k + p, b, rows, p == 0 ? s : &part[p - 1]);
             }
         }
@@ -206,7 +175,7 @@ INLINED void store(float *c, size_t stride, const size_t rows, const size_t last
 
 /* All columns of a tile, of whose last vectors `last` lanes are some. The usual activation is done
  * on the sums; every other one on what was stored, so that the sums need never be in memory. */
-INLINED void run(const onnxd_simd_tile *tile, size_t first, fetch next, const size_t rows,
+INLINED void run(const onnxd_simd_tile *tile, size_t first, panel_fetch next, const size_t rows,
                  const size_t parts, const size_t last, const bool is_packed,
                  const bool is_fetching)
 {
@@ -237,11 +206,11 @@ INLINED void run(const onnxd_simd_tile *tile, size_t first, fetch next, const si
 
 /* ---- by rows --------------------------------------------------------------------------------- */
 
-typedef void (*tile_function)(const onnxd_simd_tile *tile, size_t first, fetch next);
+typedef void (*tile_function)(const onnxd_simd_tile *tile, size_t first, panel_fetch next);
 
 /* Each case apart: what it does not need takes no register from its loop. */
 #define ROWS_CASE(name, rows, parts, last, is_packed, is_fetching)                                 \
-    static void name(const onnxd_simd_tile *tile, size_t first, fetch next)                        \
+    static void name(const onnxd_simd_tile *tile, size_t first, panel_fetch next)                  \
     {                                                                                              \
         run(tile, first, next, rows, parts, last, is_packed, is_fetching);                         \
     }
@@ -323,25 +292,25 @@ static row_passes passes_of(const onnxd_simd_tile *tile)
 }
 
 static size_t run_pass(const onnxd_simd_tile *tile, tile_function function, size_t first,
-                       size_t rows, fetch *next)
+                       size_t rows, panel_fetch *next)
 {
     if (rows == 0)
         return first;
     function(tile, first, *next);
-    next->at += tile->taps * tile->depth * next->step_bytes;
+    panel_fetch_pass(next, tile->taps * tile->depth);
     return first + rows;
 }
 
-static void run_wide(const onnxd_simd_tile *tile, const tile_functions *f, fetch next)
+static void run_wide(const onnxd_simd_tile *tile, const tile_functions *f)
 {
     if (tile->rows <= 2 && tile->rows > 0) {
-        next.step_bytes = TILE_COLUMNS * sizeof(float);
+        panel_fetch next = panel_fetch_of(tile->b_next, 1);
         (void)run_pass(tile, f->only[tile->rows - 1], 0, tile->rows, &next);
         return;
     }
     const row_passes passes = passes_of(tile);
     const size_t count = passes.tiles + (passes.rest[0] > 0) + (passes.rest[1] > 0);
-    next.step_bytes = TILE_COLUMNS * sizeof(float) / (count == 0 ? 1 : count);
+    panel_fetch next = panel_fetch_of(tile->b_next, count);
     size_t first = 0;
     for (size_t i = 0; i < passes.tiles; i++)
         first = run_pass(tile, f->rows[TILE_ROWS - 1], first, TILE_ROWS, &next);
@@ -481,12 +450,11 @@ static void activate(const onnxd_simd_tile *tile)
 void LEVEL_NAME(onnxd_simd_product)(const onnxd_simd_tile *tile)
 {
     if (ONNXD_LIKELY(tile->columns == TILE_COLUMNS))
-        run_wide(tile, &of_all_columns[tile->b_next != NULL][tile->a_packed != NULL],
-                 (fetch){(const char *)tile->b_next, 0});
+        run_wide(tile, &of_all_columns[tile->b_next != NULL][tile->a_packed != NULL]);
     else if (tile->columns <= LANES)
         run_narrow(tile);
     else
-        run_wide(tile, &of_some_columns, (fetch){NULL, 0});
+        run_wide(tile, &of_some_columns);
     if (tile->post != NULL && tile->post->activation.function != ONNXD_SIMD_IDENTITY &&
         tile->post->activation.function != ONNXD_SIMD_RELU)
         activate(tile);

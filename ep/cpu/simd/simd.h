@@ -119,7 +119,7 @@ typedef struct onnxd_simd_bf16_tile {
     const uint16_t *a; /* of row i: a[i * a_stride] on */
     size_t a_stride;
     size_t pairs;
-    const uint16_t *b;
+    const uint16_t *b, *b_next; /* as onnxd_simd_tile has it */
     float *c;
     size_t c_stride;
     uint32_t rows, columns;      /* columns at least 1, at most tile_columns */
@@ -318,9 +318,9 @@ typedef struct onnxd_simd_byte_tile {
         *a; /* of tap t and row i: a[t * a_stride + i]; none beyond `rows` is read */
     size_t a_stride;
     size_t taps, steps;
-    const int8_t *b;
-    const bool *marks; /* [taps][steps / 2]; not read by a level that takes any bytes */
-    int32_t *c;        /* rows of tile_columns */
+    const int8_t *b, *b_next; /* as onnxd_simd_tile has it */
+    const bool *marks;        /* [taps][steps / 2]; not read by a level that takes any bytes */
+    int32_t *c;               /* rows of tile_columns */
     uint32_t rows;
     bool is_continued; /* adds to what C holds */
 } onnxd_simd_byte_tile;

@@ -134,12 +134,15 @@ static void check_all(const onnxd_simd *simd)
         {9, 2052, 17, false, true, false, true, true, 1, 32},
         {11, 68, 33, false, true, false, false, false, 1, 32},
         {7, 512, 33, false, true, false, false, false, 1, 45},
+        /* More than is kept from one block to the next. */
+        {14, 4100, 71, false, true, false, true, false, 2, 32},
     };
     /* Two products next to each other do not fit into 16 bits. */
     static const product_case any_bytes[] = {
         {1, 4, 1, false, true, false, true, true, 1, 127},
         {25, 2052, 35, false, true, true, true, true, 3, 127},
         {97, 36, 40, false, true, false, true, false, 2, 127},
+        {14, 4100, 71, false, true, false, true, false, 1, 127},
     };
     for (size_t i = 0; i < ONNXD_COUNT(cases); i++)
         check_product(simd, &cases[i]);

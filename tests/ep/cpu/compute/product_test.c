@@ -84,6 +84,7 @@ static const block_case blocks[] = {
     {25, 9, 400, 1, 3, 1, true, true, ONNXD_SIMD_RELU},
     {2, 2, 769, 1, 0, 0, false, true, ONNXD_SIMD_CLIP},
     {4, 1, 2305, 4, 1, 3, true, false, ONNXD_SIMD_HARD_SWISH},
+    {17, 1, 1500, 3, 1, 0, true, true, ONNXD_SIMD_RELU},
     {11, ONNXD_BLOCK_TAPS, 8, 1, 4, 0, true, true, ONNXD_SIMD_RELU},
 };
 

@@ -169,6 +169,7 @@ static onnxd_simd_bf16_tile tile_of(const tile_run *run, float *c)
                                   .a_stride = run->a_stride,
                                   .pairs = run->of->pairs,
                                   .b = run->b,
+                                  .b_next = run->of->is_continued ? run->b : NULL,
                                   .c = c,
                                   .c_stride = run->c_stride,
                                   .rows = run->of->rows,

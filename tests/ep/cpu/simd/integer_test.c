@@ -108,8 +108,16 @@ static void check_byte_tile(const onnxd_simd *simd, const byte_case *of, uint32_
     for (size_t t = 0; t < of->taps; t++)
         for (size_t i = 0; i < rows; i++)
             pointers[t * rows + i] = a + i * depth + t * of->steps * 4;
-    const onnxd_simd_byte_tile tile = {pointers, rows, of->taps, of->steps,       b,
-                                       marks,    c,    rows,     of->is_continued};
+    const onnxd_simd_byte_tile tile = {.a = pointers,
+                                       .a_stride = rows,
+                                       .taps = of->taps,
+                                       .steps = of->steps,
+                                       .b = b,
+                                       .b_next = rows % 2 == 0 ? b : NULL,
+                                       .marks = marks,
+                                       .c = c,
+                                       .rows = rows,
+                                       .is_continued = of->is_continued};
     simd->byte_product(&tile);
     for (size_t i = 0; i < rows; i++) {
         for (size_t j = 0; j < columns; j++) {

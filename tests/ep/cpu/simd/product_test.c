@@ -92,7 +92,8 @@ static double expected(const tile_run *run, size_t i, size_t j, double *out_tole
     return of->has_post ? (double)activation_reference(&of->activation, sum) : sum;
 }
 
-static void check_tile_of(const onnxd_simd *simd, const tile_case *of, bool is_packed)
+static void check_tile_of(const onnxd_simd *simd, const tile_case *of, bool is_packed,
+                          bool is_fetching)
 {
     uint64_t seed = of->rows * 1000 + of->columns * 10 + of->depth;
     tile_run run;
@@ -104,7 +105,7 @@ static void check_tile_of(const onnxd_simd *simd, const tile_case *of, bool is_p
                             .taps = of->taps,
                             .depth = of->depth,
                             .b = run.b,
-                            .b_next = run.b,
+                            .b_next = is_fetching ? run.b : NULL,
                             .c = run.c,
                             .c_stride = run.c_stride,
                             .rows = of->rows,
@@ -136,8 +137,10 @@ static void check_tile_of(const onnxd_simd *simd, const tile_case *of, bool is_p
 
 static void check_tile(const onnxd_simd *simd, const tile_case *of)
 {
-    check_tile_of(simd, of, false);
-    check_tile_of(simd, of, true);
+    check_tile_of(simd, of, false, false);
+    check_tile_of(simd, of, false, true);
+    check_tile_of(simd, of, true, false);
+    check_tile_of(simd, of, true, true);
 }
 
 /* ---- the cases ------------------------------------------------------------------------------- */

@@ -1,0 +1,55 @@
+/*
+ * Bringing panels of B nearer before a product reads them. A step of a panel is as long for floats
+ * as for pairs of 16 bits and fours of bytes. For files of this folder that are built per level.
+ */
+#ifndef ONNXD_EP_CPU_SIMD_PANEL_FETCH_H
+#define ONNXD_EP_CPU_SIMD_PANEL_FETCH_H
+
+#include "ep/cpu/simd/vector.h"
+
+#define PANEL_STEP_BYTES (4 * TILE_COLUMNS)
+#define CACHE_LINE ((size_t)64)
+
+/* What the next tile needs of B comes from far. Every pass of rows over this tile's B brings its
+ * share of it nearer, so much at each step: all at once would have to be waited for. */
+typedef struct panel_fetch {
+    const char *at;
+    size_t step_bytes;
+} panel_fetch;
+
+/* `next`: the panel, of which each of `passes` passes fetches its share; may be NULL where no step
+ * fetches. */
+static inline panel_fetch panel_fetch_of(const void *next, size_t passes)
+{
+    return (panel_fetch){next, PANEL_STEP_BYTES / (passes == 0 ? 1 : passes)};
+}
+
+INLINED void panel_fetch_step(const bool is_fetching, panel_fetch *fetch)
+{
+    if (!is_fetching)
+        return;
+    UNROLLED
+    for (size_t i = 0; i < PANEL_STEP_BYTES; i += CACHE_LINE)
+        __builtin_prefetch(fetch->at + i, 0, 2);
+    fetch->at += fetch->step_bytes;
+}
+
+/* After a pass over `steps` steps, which worked on a copy. */
+static inline void panel_fetch_pass(panel_fetch *fetch, size_t steps)
+{
+    if (fetch->at != NULL)
+        fetch->at += steps * fetch->step_bytes;
+}
+
+/* The step of this tile's panel that comes some steps after `b`, from the second-level cache, where
+ * the panels of wide vectors mostly are. */
+INLINED void panel_expect(const void *b)
+{
+    if (STEPS_AHEAD == 0)
+        return;
+    UNROLLED
+    for (size_t i = 0; i < PANEL_STEP_BYTES; i += CACHE_LINE)
+        __builtin_prefetch((const char *)b + STEPS_AHEAD * PANEL_STEP_BYTES + i);
+}
+
+#endif
