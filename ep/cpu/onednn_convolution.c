@@ -18,7 +18,6 @@ static onnxd_status *make(const onnxd_cpu_case *c, onnxd_cpu_kernel *kernel)
                                           .maps = weights->dims[0],
                                           .groups = params->group,
                                           .has_bias = onnxd_cpu_has_input(c, 2),
-                                          .tries_winograd = c->runtime->uses_winograd,
                                           .weights = onnxd_cpu_constant(c, 1)};
     onnxd_dnnl_window *w = &convolution.window;
     w->spatial = g.spatial;

@@ -63,7 +63,6 @@ typedef struct onnxd_dnnl_convolution {
     onnxd_dnnl_window window;
     int64_t batch, channels, maps, groups;
     bool has_bias;
-    bool tries_winograd;
     const onnxd_tensor *weights;
 } onnxd_dnnl_convolution;
 ONNXD_NODISCARD onnxd_status *

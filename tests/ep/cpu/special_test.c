@@ -10,6 +10,7 @@
 typedef struct fixture {
     onnxd_ep *fast, *portable;
     uint64_t seed;
+    bool sums; /* results are sums, which may cancel: errors are relative to the largest operand */
 } fixture;
 
 static fixture open_both(void)
@@ -36,13 +37,24 @@ static onnxd_tensor *sprinkled(fixture *f, int32_t rank, const int64_t *dims, ui
     return tensor;
 }
 
-static bool is_close(double a, double b)
+/* The largest finite element, at least 1. */
+static double magnitude(const onnxd_tensor *tensor)
+{
+    double largest = 1;
+    for (size_t i = 0; i < tensor->count; i++) {
+        const double size = fabs(tensor_at(tensor, i));
+        largest = isfinite(size) && size > largest ? size : largest;
+    }
+    return largest;
+}
+
+static bool is_close(double a, double b, double least_scale)
 {
     if (isnan(a) || isnan(b))
         return isnan(a) && isnan(b);
     if (isinf(a) || isinf(b))
         return a == b;
-    double scale = fabs(b) > 1 ? fabs(b) : 1;
+    double scale = fabs(b) > least_scale ? fabs(b) : least_scale;
     return fabs(a - b) <= 2e-5 * scale;
 }
 
@@ -50,6 +62,7 @@ static bool is_close(double a, double b)
 static void check_node(fixture *f, test_node *t, test_run *run)
 {
     test_run reference = {0};
+    const double scale = f->sums ? magnitude(run->inputs[0]) : 1;
     expect_ok(node_resolve(t));
     for (int i = 0; i < MAX_OPERANDS; i++) {
         if (run->inputs[i] != NULL)
@@ -63,7 +76,7 @@ static void check_node(fixture *f, test_node *t, test_run *run)
                          "%s with %s", t->node->op_type, run->implementation);
     for (size_t i = 0; run->outputs[0]->dtype == ONNXD_FLOAT && i < run->outputs[0]->count; i++) {
         double is = tensor_at(run->outputs[0], i), wanted = tensor_at(reference.outputs[0], i);
-        if (is_close(is, wanted))
+        if (is_close(is, wanted, scale))
             continue;
         cr_expect_fail("%s with %s: element %zu is %g, the portable kernel gives %g",
                        t->node->op_type, run->implementation, i, is, wanted);
@@ -230,7 +243,11 @@ Test(special, reductions)
                                         "ReduceSumSquare", "ReduceLogSum"};
     const int64_t dims[] = {3, 20, 1, 9};
     fixture f = open_both();
+    f.sums = true;
     for (int round = 0; round < 8 * ROUNDS; round++) {
+        /* The logarithm of what large numbers leave when they cancel can be any. */
+        const bool may_cancel = round % 8 != 7;
+        const int kind = may_cancel ? round % 7 : round % 5;
         for (int bits = 0; bits < 16; bits++) {
             test_node t;
             test_run run = {0};
@@ -242,7 +259,7 @@ Test(special, reductions)
             node_init(&t, types[round % 8], 20, 2, 1);
             node_int(&t, "keepdims", round % 2);
             node_int(&t, "noop_with_empty_axes", round / 2 % 2);
-            run.inputs[0] = input_for(&f, 4, dims, round % ROUNDS);
+            run.inputs[0] = input_for(&f, 4, dims, round % ROUNDS / 7 * 7 + kind);
             expect_ok(onnxd_tensor_create(ONNXD_INT64, &shape, &run.inputs[1]));
             memcpy(run.inputs[1]->data, axes, (size_t)count * sizeof(*axes));
             run.is_constant[1] = true;
