@@ -1,4 +1,5 @@
 #include "base/alloc.h"
+#include "ep/cpu/compute/bf16_product.h"
 #include "ep/cpu/internal.h"
 
 #include <string.h>
@@ -22,9 +23,9 @@ onnxd_status *onnxd_cpu_runtime_create(const onnxd_op_registry *ops,
     runtime->simd =
         onnxd_simd_table(options->isa == ONNXD_CPU_ISA_AUTO ? onnxd_simd_best()
                                                             : (onnxd_simd_level)(options->isa - 1));
-    if (options->precision == ONNXD_CPU_PRECISION_BF16)
-        runtime->bf16 = runtime->simd->bf16_gain;
     onnxd_status *status = onnxd_cpu_packed_list_init(&runtime->packed);
+    if (status == NULL && options->precision == ONNXD_CPU_PRECISION_BF16)
+        status = onnxd_bf16_gain(runtime->simd, &runtime->bf16);
     if (status == NULL)
         status = onnxd_team_create((uint32_t)runtime->threads, &runtime->team);
     if (status == NULL && options->uses_onednn)

@@ -9,6 +9,7 @@
 #ifndef ONNXD_EP_CPU_COMPUTE_BF16_PRODUCT_H
 #define ONNXD_EP_CPU_COMPUTE_BF16_PRODUCT_H
 
+#include "base/status.h"
 #include "ep/cpu/compute/product.h"
 
 /* Elements that packed B takes, `depth` of all taps. False when they do not fit size_t. */
@@ -17,6 +18,12 @@ bool onnxd_bf16_packed_count(const onnxd_simd *simd, size_t depth, size_t column
 /* As onnxd_product_pack(). */
 void onnxd_bf16_pack(const onnxd_simd *simd, size_t taps, size_t depth, size_t columns,
                      const float *b, const onnxd_product_strides *strides, uint16_t *packed);
+
+/* What the level gains on this processor. Some have the instruction, but multiply fewer pairs with
+ * it than they multiply floats: where the level's table says that all products gain, both are
+ * measured first, in some hundred microseconds, and where bfloat16 is not clearly faster only those
+ * products gain that wait for memory. Error: no memory. */
+onnxd_status *onnxd_bf16_gain(const onnxd_simd *simd, onnxd_simd_bf16_gain *out_gain);
 
 /* A block that has packed_bf16. */
 void onnxd_bf16_block_run(const onnxd_simd *simd, const onnxd_product_block *block);

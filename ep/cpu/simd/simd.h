@@ -132,6 +132,13 @@ typedef struct onnxd_simd_bf16_tile {
 typedef struct onnxd_simd_bf16_gain {
     size_t rows, weights;
 } onnxd_simd_bf16_gain;
+/* Of few rows, whose weights come from beyond the second-level cache: half the bytes are faster
+ * whatever multiplying costs. */
+#define ONNXD_BF16_FEW_ROWS ((size_t)4)
+#define ONNXD_BF16_GAIN_FROM_MEMORY                                                                \
+    {                                                                                              \
+        ONNXD_BF16_FEW_ROWS, (size_t)1 << 18                                                       \
+    }
 
 /* ---- windows --------------------------------------------------------------------------------- */
 

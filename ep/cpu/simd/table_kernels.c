@@ -27,9 +27,8 @@ const onnxd_simd OWN_NAME(onnxd_simd) = {
 #if defined(__AVX512BF16__)
     .bf16_gain = {SIZE_MAX, 0},
 #else
-    /* Widening costs more than multiplying: it gains where weights come from beyond the
-     * second-level cache for few rows. */
-    .bf16_gain = {4, (size_t)1 << 18},
+    /* Widening costs more than multiplying. */
+    .bf16_gain = ONNXD_BF16_GAIN_FROM_MEMORY,
 #endif
     .maximum = LEVEL_NAME(onnxd_simd_maximum),
     .sum = LEVEL_NAME(onnxd_simd_sum),

@@ -207,3 +207,35 @@ Test(bf16_product, sizes_that_do_not_fit)
     cr_expect_not(onnxd_bf16_packed_count(simd, 2, SIZE_MAX, &count));
     cr_expect_not(onnxd_bf16_packed_count(simd, 4, SIZE_MAX / 4 + 1, &count));
 }
+
+/* ---- what it gains --------------------------------------------------------------------------- */
+
+static void do_nothing(const onnxd_simd_bf16_tile *tile)
+{
+    (void)tile;
+}
+
+/* Far slower than any product of floats. */
+static void take_long(const onnxd_simd_bf16_tile *tile)
+{
+    for (int i = 0; i < 20; i++)
+        onnxd_simd_table(ONNXD_SIMD_PORTABLE)->bf16_product(tile);
+}
+
+static onnxd_simd_bf16_gain gain_of(void (*product)(const onnxd_simd_bf16_tile *), size_t rows)
+{
+    onnxd_simd simd = *onnxd_simd_table(ONNXD_SIMD_PORTABLE);
+    onnxd_simd_bf16_gain gain;
+    simd.bf16_product = product;
+    simd.bf16_gain.rows = rows;
+    cr_assert_null(onnxd_bf16_gain(&simd, &gain));
+    return gain;
+}
+
+Test(bf16_product, gains_for_all_rows_only_where_it_is_faster)
+{
+    cr_expect_eq(gain_of(do_nothing, SIZE_MAX).rows, SIZE_MAX);
+    cr_expect_eq(gain_of(take_long, SIZE_MAX).rows, ONNXD_BF16_FEW_ROWS);
+    cr_expect_eq(gain_of(take_long, ONNXD_BF16_FEW_ROWS).rows, ONNXD_BF16_FEW_ROWS);
+    cr_expect_eq(gain_of(do_nothing, ONNXD_BF16_FEW_ROWS).rows, ONNXD_BF16_FEW_ROWS);
+}
