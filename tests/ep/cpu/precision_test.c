@@ -67,9 +67,9 @@ static void round_factors(test_run *run)
     }
 }
 
-static bool has_instruction(onnxd_ep *ep)
+static bool gains_everywhere(onnxd_ep *ep)
 {
-    return onnxd_cpu_ep_of(ep)->runtime->simd->bf16_gain.rows == SIZE_MAX;
+    return onnxd_cpu_ep_of(ep)->runtime->bf16.rows == SIZE_MAX;
 }
 
 /* An instance for bf16 of a level; NULL where there is none of that. `is_forced`: products of any
@@ -137,7 +137,7 @@ static void expect_rounds(onnxd_ep *ep, const node_case *of, bool expected)
     run_deinit(&run);
 }
 
-/* Without the instruction: few rows of many weights. */
+/* Without an instruction that is faster: few rows of many weights. */
 Test(precision, where_it_gains)
 {
     static const node_case gaining[] = {
@@ -158,7 +158,7 @@ Test(precision, where_it_gains)
         for (size_t n = 0; n < ONNXD_COUNT(gaining); n++)
             expect_rounds(ep, &gaining[n], true);
         for (size_t n = 0; n < ONNXD_COUNT(others); n++)
-            expect_rounds(ep, &others[n], has_instruction(ep));
+            expect_rounds(ep, &others[n], gains_everywhere(ep));
         onnxd_ep_destroy(ep);
     }
 }
