@@ -31,9 +31,10 @@ static onnxd_convolution_shape shape_of(const onnxd_cpu_case *c)
         .groups = (size_t)params->conv.group,
         .maps = (size_t)weights->dims[0],
     };
-    shape.is_bf16 = onnxd_simd_rounds(c->runtime, onnxd_image_window_pixels(&shape.window),
-                                      onnxd_cpu_constant(c, W)) &&
-                    onnxd_convolution_choose(&shape, false) != ONNXD_CONVOLUTION_DEPTHWISE;
+    shape.is_bf16 =
+        onnxd_simd_rounds(c->runtime, onnxd_image_window_pixels(&shape.window),
+                          onnxd_cpu_constant(c, W)) &&
+        onnxd_convolution_choose(c->runtime->simd, &shape, false) != ONNXD_CONVOLUTION_DEPTHWISE;
     return shape;
 }
 
@@ -57,8 +58,9 @@ static void pack(const void *context, const onnxd_tensor *tensor, void *out)
 {
     const pack_context *p = context;
     onnxd_convolution_pack(p->simd, p->shape, p->method, tensor->data, out);
-    if (p->method == ONNXD_CONVOLUTION_WINOGRAD)
-        *error_of(p, out) = onnxd_convolution_winograd_error(p->simd, p->shape, tensor->data, out);
+    if (onnxd_convolution_is_winograd(p->method))
+        *error_of(p, out) =
+            onnxd_convolution_winograd_error(p->simd, p->shape, p->method, tensor->data, out);
 }
 
 static onnxd_status *acquire_weights(onnxd_cpu_kernel *kernel, pack_context *context,
@@ -82,15 +84,16 @@ static onnxd_status *choose_weights(onnxd_cpu_kernel *kernel, const onnxd_convol
                                     onnxd_cpu_packed **out_packed)
 {
     onnxd_cpu_runtime *runtime = kernel->runtime;
-    pack_context context = {.simd = runtime->simd,
-                            .shape = shape,
-                            .method = onnxd_convolution_choose(shape, runtime->uses_winograd)};
+    pack_context context = {
+        .simd = runtime->simd,
+        .shape = shape,
+        .method = onnxd_convolution_choose(runtime->simd, shape, runtime->uses_winograd)};
     ONNXD_TRY(acquire_weights(kernel, &context, out_packed));
-    if (context.method == ONNXD_CONVOLUTION_WINOGRAD &&
+    if (onnxd_convolution_is_winograd(context.method) &&
         !(*error_of(&context, onnxd_cpu_packed_data(*out_packed)) <= runtime->winograd_error)) {
         onnxd_cpu_packed_release(&runtime->packed, *out_packed);
         *out_packed = NULL;
-        context.method = onnxd_convolution_choose(shape, false);
+        context.method = onnxd_convolution_choose(runtime->simd, shape, false);
         ONNXD_TRY(acquire_weights(kernel, &context, out_packed));
     }
     *out_method = context.method;

@@ -15,24 +15,43 @@
 
 /* ---- choosing -------------------------------------------------------------------------------- */
 
-/* Seconds, roughly: multiplications at the processor's rate, and weights read from memory. What
- * 3 x 3 windows over small images save in multiplications, four times the weights can cost. */
-#define MULTIPLICATIONS_PER_S 50e9
+/* Roughly, of one thread: multiplications per second of each lane of the level, and weights read
+ * from memory, which is done meanwhile. What 3 x 3 windows over small images save in
+ * multiplications, several times the weights can cost. */
+#define MULTIPLICATIONS_PER_LANE 6e9
 #define BYTES_PER_S 12e9
+/* About what a multiplication costs for each element that is transformed. */
+#define TRANSFORMATION 12
 
-static bool is_winograd_faster(const onnxd_convolution_shape *s)
+/* Seconds of `rows` rows through `matrices` matrices of weights. */
+static double cost(const onnxd_simd *simd, const onnxd_convolution_shape *s, double matrices,
+                   double rows)
+{
+    const double weights = matrices * (double)s->window.channels * (double)s->maps;
+    const double multiplying = weights * rows / (MULTIPLICATIONS_PER_LANE * simd->lanes);
+    const double reading = weights * sizeof(float) / BYTES_PER_S;
+    return multiplying > reading ? multiplying : reading;
+}
+
+static double winograd_cost(const onnxd_simd *simd, const onnxd_convolution_shape *s, size_t tile)
 {
     const onnxd_image_window *w = &s->window;
-    const double matrix = (double)w->channels * (double)s->maps;
-    const double pixels = (double)onnxd_image_window_pixels(w);
-    const double tiles =
-        (double)(w->batch * (size_t)((w->out[1] + 3) / 4) * (size_t)((w->out[2] + 3) / 4));
-    const double direct = 9 * matrix * (pixels / MULTIPLICATIONS_PER_S + 4 / BYTES_PER_S);
-    const double transformed = 36 * matrix * (tiles / MULTIPLICATIONS_PER_S + 4 / BYTES_PER_S);
-    /* About what a multiplication costs for each element that is transformed. */
-    const double transformation =
-        36 * tiles * 12 * (double)(w->channels + s->maps) / MULTIPLICATIONS_PER_S;
-    return transformed + transformation < direct;
+    const double matrices = (double)ONNXD_SIMD_WINOGRAD_MATRICES(tile);
+    const double tiles = (double)(w->batch * (((size_t)w->out[1] + tile - 1) / tile) *
+                                  (((size_t)w->out[2] + tile - 1) / tile));
+    const double transformed = matrices * tiles * (double)(w->channels + s->maps);
+    return cost(simd, s, matrices, tiles) +
+           TRANSFORMATION * transformed / (MULTIPLICATIONS_PER_LANE * simd->lanes);
+}
+
+/* Of direct and both of Winograd's. */
+static onnxd_convolution_method cheapest(const onnxd_simd *simd, const onnxd_convolution_shape *s)
+{
+    const double direct = cost(simd, s, 9, (double)onnxd_image_window_pixels(&s->window));
+    const double large = winograd_cost(simd, s, 4), small = winograd_cost(simd, s, 2);
+    if (direct <= large && direct <= small)
+        return ONNXD_CONVOLUTION_DIRECT;
+    return large <= small ? ONNXD_CONVOLUTION_WINOGRAD : ONNXD_CONVOLUTION_WINOGRAD_2X2;
 }
 
 static bool can_winograd(const onnxd_convolution_shape *s)
@@ -47,15 +66,24 @@ static bool can_winograd(const onnxd_convolution_shape *s)
     return fits;
 }
 
-onnxd_convolution_method onnxd_convolution_choose(const onnxd_convolution_shape *shape,
+bool onnxd_convolution_is_winograd(onnxd_convolution_method method)
+{
+    return method == ONNXD_CONVOLUTION_WINOGRAD || method == ONNXD_CONVOLUTION_WINOGRAD_2X2;
+}
+
+onnxd_convolution_method onnxd_convolution_choose(const onnxd_simd *simd,
+                                                  const onnxd_convolution_shape *shape,
                                                   bool allows_winograd)
 {
     const size_t taps = onnxd_image_window_taps(&shape->window);
     const size_t channels = shape->window.channels / shape->groups;
     if (channels == 1 && shape->maps == shape->groups)
         return ONNXD_CONVOLUTION_DEPTHWISE;
-    if (allows_winograd && !shape->is_bf16 && can_winograd(shape) && is_winograd_faster(shape))
-        return ONNXD_CONVOLUTION_WINOGRAD;
+    if (allows_winograd && !shape->is_bf16 && can_winograd(shape)) {
+        const onnxd_convolution_method method = cheapest(simd, shape);
+        if (onnxd_convolution_is_winograd(method))
+            return method;
+    }
     if (taps > 1 && (channels < LEAST_DIRECT_CHANNELS || taps > ONNXD_BLOCK_TAPS))
         return ONNXD_CONVOLUTION_GATHERED;
     return ONNXD_CONVOLUTION_DIRECT;
@@ -70,6 +98,8 @@ const char *onnxd_convolution_method_name(onnxd_convolution_method method)
         return "depthwise";
     case ONNXD_CONVOLUTION_WINOGRAD:
         return "winograd";
+    case ONNXD_CONVOLUTION_WINOGRAD_2X2:
+        return "winograd_2x2";
     case ONNXD_CONVOLUTION_DIRECT:
         break;
     }
@@ -91,12 +121,14 @@ static bool part_of(const onnxd_simd *simd, const onnxd_convolution_shape *shape
 {
     const size_t channels = shape->window.channels / shape->groups;
     size_t depth = channels;
-    *out_parts = method == ONNXD_CONVOLUTION_WINOGRAD ? ONNXD_WINOGRAD_MATRICES : shape->groups;
+    const bool is_winograd = onnxd_convolution_is_winograd(method);
+    *out_parts = is_winograd ? ONNXD_SIMD_WINOGRAD_MATRICES(onnxd_convolution_winograd_tile(method))
+                             : shape->groups;
     if (method == ONNXD_CONVOLUTION_DEPTHWISE) {
         *out_count = onnxd_image_window_taps(&shape->window);
         return true;
     }
-    return (method == ONNXD_CONVOLUTION_WINOGRAD ||
+    return (is_winograd ||
             onnxd_size_mul(channels, onnxd_image_window_taps(&shape->window), &depth)) &&
            (is_bf16(shape, method) ? onnxd_bf16_packed_count : onnxd_product_packed_count)(
                simd, depth, shape->maps / shape->groups, out_count);
@@ -134,8 +166,9 @@ void onnxd_convolution_pack(const onnxd_simd *simd, const onnxd_convolution_shap
     size_t count = 0, parts;
     if (method == ONNXD_CONVOLUTION_DEPTHWISE)
         onnxd_convolution_depthwise_pack(shape, weights, packed);
-    else if (method == ONNXD_CONVOLUTION_WINOGRAD)
-        onnxd_convolution_winograd_pack(simd, shape, weights, packed);
+    else if (onnxd_convolution_is_winograd(method))
+        onnxd_convolution_winograd_pack(simd, shape, onnxd_convolution_winograd_tile(method),
+                                        weights, packed);
     else if (part_of(simd, shape, method, &count, &parts))
         pack_groups(simd, shape, count, weights, packed);
 }
@@ -196,7 +229,7 @@ onnxd_status *onnxd_convolution_create(const onnxd_simd *simd, const onnxd_convo
     c->is_pointwise = is_pointwise(&shape->window);
     onnxd_status *status = make_extras(c, bias);
     if (status == NULL && (!part_of(simd, shape, method, &c->group_packed, &parts) ||
-                           (method == ONNXD_CONVOLUTION_WINOGRAD &&
+                           (onnxd_convolution_is_winograd(method) &&
                             !onnxd_convolution_winograd_workspace(c, &elements))))
         status = onnxd_error(ONNXD_UNIMPLEMENTED, "this convolution is too large");
     if (status != NULL) {
@@ -218,7 +251,7 @@ void onnxd_convolution_destroy(onnxd_convolution *convolution)
 size_t onnxd_convolution_workspace_bytes(const onnxd_convolution *convolution)
 {
     size_t elements = 0;
-    if (convolution->method == ONNXD_CONVOLUTION_WINOGRAD)
+    if (onnxd_convolution_is_winograd(convolution->method))
         (void)!onnxd_convolution_winograd_workspace(convolution, &elements);
     else if (convolution->method == ONNXD_CONVOLUTION_GATHERED)
         elements = onnxd_convolution_product_workspace(convolution);
@@ -250,7 +283,7 @@ void onnxd_convolution_run(const onnxd_convolution *convolution, onnxd_team *tea
     call.places.channels = in.pitch;
     if (convolution->pixels == 0 || convolution->shape.maps == 0)
         return;
-    if (convolution->method == ONNXD_CONVOLUTION_WINOGRAD)
+    if (onnxd_convolution_is_winograd(convolution->method))
         onnxd_convolution_winograd_run(&call);
     else if (convolution->method == ONNXD_CONVOLUTION_DEPTHWISE)
         onnxd_convolution_depthwise_run(&call);

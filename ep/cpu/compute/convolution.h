@@ -4,8 +4,9 @@
  *   direct      a product per tap of the window: rows of A are the input's own pixels, or zeros
  *   gathered    the window's elements are copied side by side first; for few channels
  *   depthwise   one channel per group: sums of the window's pixels, channel by channel
- *   Winograd    3 x 3 windows, stride 1: F(4x4, 3x3) of Lavin and Gray, "Fast Algorithms for
- *               Convolutional Neural Networks" (2015): a quarter of the multiplications
+ *   Winograd    3 x 3 windows, stride 1: F(4x4, 3x3) and F(2x2, 3x3) of Lavin and Gray, "Fast
+ *               Algorithms for Convolutional Neural Networks" (2015): a quarter or 4 of 9 of the
+ *               multiplications, with 4 times or 16 of 9 times the weights
  *
  * Weights are packed for one of them and one level when a convolution is prepared.
  *
@@ -23,7 +24,8 @@ typedef enum onnxd_convolution_method {
     ONNXD_CONVOLUTION_DIRECT,
     ONNXD_CONVOLUTION_GATHERED,
     ONNXD_CONVOLUTION_DEPTHWISE,
-    ONNXD_CONVOLUTION_WINOGRAD
+    ONNXD_CONVOLUTION_WINOGRAD,
+    ONNXD_CONVOLUTION_WINOGRAD_2X2
 } onnxd_convolution_method;
 
 typedef struct onnxd_convolution_shape {
@@ -32,9 +34,13 @@ typedef struct onnxd_convolution_shape {
     bool is_bf16;              /* direct and gathered: products of bfloat16 */
 } onnxd_convolution_shape;
 
-/* The method that is likely the fastest, Winograd's where it is allowed; never for bfloat16. */
-onnxd_convolution_method onnxd_convolution_choose(const onnxd_convolution_shape *shape,
+/* The method that is likely the fastest on the level, Winograd's where it is allowed; never for
+ * bfloat16. */
+onnxd_convolution_method onnxd_convolution_choose(const onnxd_simd *simd,
+                                                  const onnxd_convolution_shape *shape,
                                                   bool allows_winograd);
+/* Whether it is one of Winograd's. */
+bool onnxd_convolution_is_winograd(onnxd_convolution_method method);
 /* "direct", "winograd" ... Constant. */
 const char *onnxd_convolution_method_name(onnxd_convolution_method method);
 
@@ -51,7 +57,8 @@ void onnxd_convolution_pack(const onnxd_simd *simd, const onnxd_convolution_shap
  * where a result is not finite, and when there is no memory for trying. Of shapes that
  * onnxd_convolution_choose() chose it for. */
 double onnxd_convolution_winograd_error(const onnxd_simd *simd,
-                                        const onnxd_convolution_shape *shape, const float *weights,
+                                        const onnxd_convolution_shape *shape,
+                                        onnxd_convolution_method method, const float *weights,
                                         const float *packed);
 
 typedef struct onnxd_convolution onnxd_convolution;

@@ -43,10 +43,14 @@ void onnxd_convolution_depthwise_pack(const onnxd_convolution_shape *shape, cons
                                       float *packed);
 void onnxd_convolution_depthwise_run(const onnxd_convolution_call *call);
 
-/* convolution_winograd.c; packed: 36 matrices of a product. */
-#define ONNXD_WINOGRAD_MATRICES 36
+/* convolution_winograd.c; packed: the matrices of a product, one after the other. */
+/* Pixels of a tile along each axis. */
+static inline size_t onnxd_convolution_winograd_tile(onnxd_convolution_method method)
+{
+    return method == ONNXD_CONVOLUTION_WINOGRAD_2X2 ? 2 : 4;
+}
 void onnxd_convolution_winograd_pack(const onnxd_simd *simd, const onnxd_convolution_shape *shape,
-                                     const float *weights, float *packed);
+                                     size_t tile, const float *weights, float *packed);
 bool onnxd_convolution_winograd_workspace(const onnxd_convolution *c, size_t *out_elements);
 void onnxd_convolution_winograd_run(const onnxd_convolution_call *call);
 

@@ -1,8 +1,9 @@
 /*
- * Winograd's convolution F(4x4, 3x3). The output is cut into tiles of 4 x 4 pixels, whose inputs of
- * 6 x 6 overlap; tiles are worked on in groups:
+ * Winograd's convolutions F(4x4, 3x3) and F(2x2, 3x3). The output is cut into tiles of 4 x 4 or
+ * 2 x 2 pixels, whose inputs, two pixels wider and higher, overlap; tiles are worked on in groups,
+ * n being 36 or 16:
  *
- *   pixels ─► V [36][tiles][channels]  ─► 36 products with U ─► M [36][tiles][maps] ─► pixels
+ *   pixels ─► V [n][tiles][channels]  ─► n products with U ─► M [n][tiles][maps] ─► pixels
  *
  * Where there are groups for all threads, each thread has groups of its own, whose V and M stay in
  * its caches; else all of them share the one group at a time.
@@ -12,14 +13,13 @@
 #include "base/size_math.h"
 #include "ep/cpu/compute/convolution_internal.h"
 
-enum { TILE = 4, WINDOW = 3, EXTENT = 6 };
-#define MATRICES ONNXD_WINOGRAD_MATRICES
+enum { WINDOW = 3 };
 /* Elements of a cache line. */
 #define LINE ((size_t)16)
 
-/* Tiles of a group: few enough for V and M to stay in the second-level cache where channels are
- * few, enough rows for the products. */
-#define GROUP_TILES ((size_t)36)
+/* Tiles of a group times matrices: few enough for V and M to stay in the second-level cache where
+ * channels are few, enough rows for the products. */
+#define GROUP_ROWS ((size_t)1296)
 /* Where U is so large that it comes from memory for each group, groups are as large as a block of a
  * product can be. */
 #define FAR_BYTES ((size_t)16 << 20)
@@ -31,7 +31,7 @@ enum { TILE = 4, WINDOW = 3, EXTENT = 6 };
 
 /* Packed as onnxd_product_pack() does, one matrix after the other. */
 void onnxd_convolution_winograd_pack(const onnxd_simd *simd, const onnxd_convolution_shape *shape,
-                                     const float *weights, float *packed)
+                                     size_t tile, const float *weights, float *packed)
 {
     const size_t channels = shape->window.channels, width = simd->tile_columns;
     const size_t kernel = (size_t)WINDOW * WINDOW, stride = channels * kernel;
@@ -41,7 +41,7 @@ void onnxd_convolution_winograd_pack(const onnxd_simd *simd, const onnxd_convolu
     for (size_t m = 0; m < shape->maps; m += width) {
         const size_t left = shape->maps - m, columns = left < width ? left : width;
         for (size_t c = 0; c < channels; c++)
-            simd->winograd_weights(weights + m * stride + c * kernel, stride, columns,
+            simd->winograd_weights(tile, weights + m * stride + c * kernel, stride, columns,
                                    packed + m * channels + c * width, matrix);
     }
 }
@@ -50,6 +50,7 @@ void onnxd_convolution_winograd_pack(const onnxd_simd *simd, const onnxd_convolu
 
 /* How the tiles are dealt out. */
 typedef struct tile_groups {
+    size_t tile, matrices;     /* pixels of a tile along each axis */
     size_t tiles;              /* of all images */
     size_t count;              /* groups */
     size_t size;               /* tiles of each but the last */
@@ -58,9 +59,9 @@ typedef struct tile_groups {
     size_t elements;           /* of V and M of a group */
 } tile_groups;
 
-static size_t tiles_along(int64_t extent)
+static size_t tiles_along(int64_t extent, size_t tile)
 {
-    return (size_t)((extent + TILE - 1) / TILE);
+    return ((size_t)extent + tile - 1) / tile;
 }
 
 /* An odd count of cache lines: a tile touches all matrices at once, and at powers of two they would
@@ -85,9 +86,14 @@ static size_t equal_size(const onnxd_simd *simd, size_t tiles, size_t groups, si
 static bool deal_out(const onnxd_convolution *c, tile_groups *out)
 {
     const onnxd_image_window *w = &c->shape.window;
-    const bool is_far = c->group_packed > FAR_BYTES / sizeof(float) / MATRICES;
-    const size_t most = is_far ? MOST_TILES : GROUP_TILES;
-    tile_groups g = {.tiles = w->batch * tiles_along(w->out[1]) * tiles_along(w->out[2])};
+    const size_t tile = onnxd_convolution_winograd_tile(c->method);
+    const size_t matrices = ONNXD_SIMD_WINOGRAD_MATRICES(tile);
+    const bool is_far = c->group_packed > FAR_BYTES / sizeof(float) / matrices;
+    const size_t most = is_far ? MOST_TILES : GROUP_ROWS / matrices;
+    tile_groups g = {.tile = tile,
+                     .matrices = matrices,
+                     .tiles =
+                         w->batch * tiles_along(w->out[1], tile) * tiles_along(w->out[2], tile)};
     size_t groups = (g.tiles + most - 1) / most;
     if (groups == 0) {
         *out = g;
@@ -105,7 +111,7 @@ static bool deal_out(const onnxd_convolution *c, tile_groups *out)
     if (!matrix_stride(g.size, w->channels, &g.v_matrix) ||
         !matrix_stride(g.size, c->shape.maps, &g.m_matrix) ||
         !onnxd_size_add(g.v_matrix, g.m_matrix, &g.elements) ||
-        !onnxd_size_mul(g.elements, MATRICES, &g.elements))
+        !onnxd_size_mul(g.elements, matrices, &g.elements))
         return false;
     *out = g;
     return true;
@@ -140,8 +146,9 @@ typedef struct tile_place {
 static tile_place place_of(const winograd_run *run, size_t tile)
 {
     const size_t rest = tile % run->per_image;
-    return (tile_place){tile / run->per_image, (int64_t)(rest / run->across) * TILE,
-                        (int64_t)(rest % run->across) * TILE};
+    const int64_t extent = (int64_t)run->groups.tile;
+    return (tile_place){tile / run->per_image, (int64_t)(rest / run->across) * extent,
+                        (int64_t)(rest % run->across) * extent};
 }
 
 static void transform_input(void *context, size_t index, uint32_t worker)
@@ -150,11 +157,12 @@ static void transform_input(void *context, size_t index, uint32_t worker)
     const onnxd_convolution *c = run->call->c;
     const onnxd_image_window *w = &c->shape.window;
     const tile_place tile = place_of(run, run->first + index);
-    const float *pixels[MATRICES];
+    const float *pixels[ONNXD_SIMD_MOST_MATRICES];
+    const int64_t extent = (int64_t)run->groups.tile + WINDOW - 1;
     (void)worker;
-    for (int64_t i = 0; i < MATRICES; i++) {
-        const int64_t y = tile.y - w->pad_begin[1] + i / EXTENT;
-        const int64_t x = tile.x - w->pad_begin[2] + i % EXTENT;
+    for (int64_t i = 0; i < extent * extent; i++) {
+        const int64_t y = tile.y - w->pad_begin[1] + i / extent;
+        const int64_t x = tile.x - w->pad_begin[2] + i % extent;
         const bool is_inside = y >= 0 && y < w->in[1] && x >= 0 && x < w->in[2];
         pixels[i] =
             !is_inside
@@ -162,7 +170,7 @@ static void transform_input(void *context, size_t index, uint32_t worker)
                 : run->call->in + ((int64_t)tile.batch * w->in[1] * w->in[2] + y * w->in[2] + x) *
                                       (int64_t)run->call->places.channels;
     }
-    c->simd->winograd_in(pixels, run->channels, run->v + index * run->channels,
+    c->simd->winograd_in(run->groups.tile, pixels, run->channels, run->v + index * run->channels,
                          run->groups.v_matrix);
 }
 
@@ -199,17 +207,19 @@ static void transform_output(void *context, size_t index, uint32_t worker)
     const size_t pitch = run->call->out_pitch, row_stride = (size_t)w->out[2] * pitch;
     const size_t corner =
         (tile.batch * (size_t)w->out[1] + (size_t)tile.y) * row_stride + (size_t)tile.x * pitch;
+    const int64_t extent = (int64_t)run->groups.tile;
     const int64_t rows = w->out[1] - tile.y, columns = w->out[2] - tile.x;
     const float *residual = run->call->residual;
     (void)worker;
     const onnxd_simd_winograd_out out = {
+        .tile = run->groups.tile,
         .in = run->m + index * run->maps,
         .matrix = run->groups.m_matrix,
         .out = run->call->out + corner,
         .row_stride = row_stride,
         .pixel_stride = pitch,
-        .rows = rows < TILE ? (uint32_t)rows : TILE,
-        .columns = columns < TILE ? (uint32_t)columns : TILE,
+        .rows = (uint32_t)(rows < extent ? rows : extent),
+        .columns = (uint32_t)(columns < extent ? columns : extent),
         .post = {.activation = c->activation,
                  .bias = c->bias,
                  .residual = residual == NULL ? NULL : residual + corner},
@@ -237,9 +247,9 @@ static void run_group(void *context, size_t index, uint32_t worker)
     if (group.count > run->groups.size)
         group.count = run->groups.size;
     group.v = run->call->workspace + worker * run->groups.elements;
-    group.m = group.v + MATRICES * run->groups.v_matrix;
+    group.m = group.v + run->groups.matrices * run->groups.v_matrix;
     share(run, group.count, transform_input, &group);
-    share(run, MATRICES * group.pieces, multiply, &group);
+    share(run, run->groups.matrices * group.pieces, multiply, &group);
     share(run, group.count, transform_output, &group);
 }
 
@@ -247,9 +257,10 @@ void onnxd_convolution_winograd_run(const onnxd_convolution_call *call)
 {
     const onnxd_convolution *c = call->c;
     const onnxd_image_window *w = &c->shape.window;
+    const size_t tile = onnxd_convolution_winograd_tile(c->method);
     winograd_run run = {.call = call,
-                        .across = tiles_along(w->out[2]),
-                        .per_image = tiles_along(w->out[1]) * tiles_along(w->out[2]),
+                        .across = tiles_along(w->out[2], tile),
+                        .per_image = tiles_along(w->out[1], tile) * tiles_along(w->out[2], tile),
                         .channels = w->channels,
                         .maps = c->shape.maps};
     if (!deal_out(c, &run.groups))

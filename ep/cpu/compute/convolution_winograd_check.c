@@ -6,21 +6,21 @@
 #include "base/alloc.h"
 #include "ep/cpu/compute/convolution_internal.h"
 
-#define TILE ((size_t)4)
 #define WINDOW ((size_t)3)
-#define EXTENT ((size_t)6)
-#define MATRICES ((size_t)ONNXD_WINOGRAD_MATRICES)
+#define MOST_MATRICES ((size_t)ONNXD_SIMD_MOST_MATRICES)
+#define MOST_PIXELS ((size_t)16)
 /* Maps that are tried, spread over all of them. */
 #define MOST_MAPS ((size_t)16)
 
 typedef struct trial {
     const onnxd_simd *simd;
+    size_t tile, extent, matrices; /* pixels of a tile along each axis, those that it reads */
     const float *weights, *packed;
     size_t channels, maps, step; /* each step-th of the shape's maps */
     size_t matrix;               /* elements of a packed matrix */
-    float *image;                /* [36][channels] */
-    float *v;                    /* [36][channels] */
-    float m[MATRICES * MOST_MAPS], out[TILE * TILE * MOST_MAPS];
+    float *image;                /* [matrices][channels] */
+    float *v;                    /* [matrices][channels] */
+    float m[MOST_MATRICES * MOST_MAPS], out[MOST_PIXELS * MOST_MAPS];
 } trial;
 
 /* Values in [-1, 1), the same each time. */
@@ -36,7 +36,7 @@ static void fill(float *image, size_t count)
 static void multiply(trial *t)
 {
     const size_t width = t->simd->tile_columns;
-    for (size_t i = 0; i < MATRICES; i++) {
+    for (size_t i = 0; i < t->matrices; i++) {
         for (size_t m = 0; m < t->maps; m++) {
             const size_t map = m * t->step;
             const float *column =
@@ -51,18 +51,19 @@ static void multiply(trial *t)
 
 static void run_winograd(trial *t)
 {
-    const float *pixels[MATRICES];
-    for (size_t i = 0; i < MATRICES; i++)
+    const float *pixels[MOST_MATRICES];
+    for (size_t i = 0; i < t->matrices; i++)
         pixels[i] = t->image + i * t->channels;
-    t->simd->winograd_in(pixels, t->channels, t->v, t->channels);
+    t->simd->winograd_in(t->tile, pixels, t->channels, t->v, t->channels);
     multiply(t);
-    const onnxd_simd_winograd_out out = {.in = t->m,
+    const onnxd_simd_winograd_out out = {.tile = t->tile,
+                                         .in = t->m,
                                          .matrix = MOST_MAPS,
                                          .out = t->out,
-                                         .row_stride = TILE * MOST_MAPS,
+                                         .row_stride = t->tile * MOST_MAPS,
                                          .pixel_stride = MOST_MAPS,
-                                         .rows = TILE,
-                                         .columns = TILE};
+                                         .rows = (uint32_t)t->tile,
+                                         .columns = (uint32_t)t->tile};
     t->simd->winograd_out(&out, t->maps);
 }
 
@@ -72,7 +73,7 @@ static double direct(const trial *t, size_t y, size_t x, size_t m)
     double sum = 0;
     for (size_t c = 0; c < t->channels; c++)
         for (size_t i = 0; i < WINDOW * WINDOW; i++) {
-            const size_t pixel = (y + i / WINDOW) * EXTENT + x + i % WINDOW;
+            const size_t pixel = (y + i / WINDOW) * t->extent + x + i % WINDOW;
             sum +=
                 (double)t->image[pixel * t->channels + c] * (double)kernel[c * WINDOW * WINDOW + i];
         }
@@ -82,9 +83,9 @@ static double direct(const trial *t, size_t y, size_t x, size_t m)
 static double compare(const trial *t)
 {
     double largest = 0, error = 0;
-    for (size_t p = 0; p < TILE * TILE; p++) {
+    for (size_t p = 0; p < t->tile * t->tile; p++) {
         for (size_t m = 0; m < t->maps; m++) {
-            const double want = direct(t, p / TILE, p % TILE, m);
+            const double want = direct(t, p / t->tile, p % t->tile, m);
             const double off = fabs((double)t->out[p * MOST_MAPS + m] - want);
             if (!isfinite(want) || !isfinite(off))
                 return INFINITY;
@@ -96,25 +97,31 @@ static double compare(const trial *t)
 }
 
 double onnxd_convolution_winograd_error(const onnxd_simd *simd,
-                                        const onnxd_convolution_shape *shape, const float *weights,
+                                        const onnxd_convolution_shape *shape,
+                                        onnxd_convolution_method method, const float *weights,
                                         const float *packed)
 {
+    const size_t tile = onnxd_convolution_winograd_tile(method);
+    const size_t matrices = ONNXD_SIMD_WINOGRAD_MATRICES(tile);
     const size_t channels = shape->window.channels;
     double error = INFINITY;
     trial *t = onnxd_alloc_zero(1, sizeof(*t));
-    float *memory = onnxd_alloc_zero(channels, 2 * MATRICES * sizeof(float));
+    float *memory = onnxd_alloc_zero(channels, 2 * matrices * sizeof(float));
     if (t != NULL && memory != NULL) {
         const size_t step = (shape->maps + MOST_MAPS - 1) / MOST_MAPS;
         *t = (trial){.simd = simd,
+                     .tile = tile,
+                     .extent = tile + WINDOW - 1,
+                     .matrices = matrices,
                      .weights = weights,
                      .packed = packed,
                      .channels = channels,
                      .maps = (shape->maps + step - 1) / step,
                      .step = step,
                      .image = memory,
-                     .v = memory + MATRICES * channels};
+                     .v = memory + matrices * channels};
         if (onnxd_product_packed_count(simd, channels, shape->maps, &t->matrix)) {
-            fill(t->image, MATRICES * channels);
+            fill(t->image, matrices * channels);
             run_winograd(t);
             error = compare(t);
         }

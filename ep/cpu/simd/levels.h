@@ -14,10 +14,10 @@
     void onnxd_simd_maximum_##level(const onnxd_simd_window *window, size_t channels);             \
     void onnxd_simd_sum_##level(const onnxd_simd_window *window, size_t channels, float scale);    \
     void onnxd_simd_depthwise_##level(const onnxd_simd_depthwise *pixels);                         \
-    void onnxd_simd_winograd_weights_##level(const float *kernels, size_t stride, size_t columns,  \
-                                             float *out, size_t matrix);                           \
-    void onnxd_simd_winograd_in_##level(const float *const *pixels, size_t channels, float *out,   \
-                                        size_t matrix);                                            \
+    void onnxd_simd_winograd_weights_##level(size_t tile, const float *kernels, size_t stride,     \
+                                             size_t columns, float *out, size_t matrix);           \
+    void onnxd_simd_winograd_in_##level(size_t tile, const float *const *pixels, size_t channels,  \
+                                        float *out, size_t matrix);                                \
     void onnxd_simd_winograd_out_##level(const onnxd_simd_winograd_out *tile, size_t maps);        \
     void onnxd_simd_softmax_##level(const float *in, size_t length, float *out);                   \
     float onnxd_simd_weigh_##level(float *scores, size_t length, float scale, const float *mask);  \

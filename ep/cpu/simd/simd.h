@@ -169,8 +169,13 @@ typedef struct onnxd_simd_depthwise {
 
 /* ---- Winograd's convolution ------------------------------------------------------------------ */
 
-/* A tile of the output: 36 matrices' elements become up to 4 x 4 pixels. */
+/* F(tile x tile, 3 x 3), tile 4 or 2: there are (tile + 2)^2 matrices, 36 or 16. */
+#define ONNXD_SIMD_WINOGRAD_MATRICES(tile) (((size_t)(tile) + 2) * ((size_t)(tile) + 2))
+#define ONNXD_SIMD_MOST_MATRICES 36
+
+/* A tile of the output: the matrices' elements become up to tile x tile pixels. */
 typedef struct onnxd_simd_winograd_out {
+    size_t tile;
     const float *in; /* of matrix i: in[i * matrix + map] */
     size_t matrix;
     float *out; /* of the first pixel */
@@ -395,12 +400,14 @@ typedef struct onnxd_simd {
     void (*maximum)(const onnxd_simd_window *window, size_t channels);
     void (*sum)(const onnxd_simd_window *window, size_t channels, float scale);
     void (*depthwise)(const onnxd_simd_depthwise *pixels);
-    /* Kernels of 3 x 3, `stride` elements apart, into the 36 matrices: of matrix i, out[i * matrix]
+    /* Kernels of 3 x 3, `stride` elements apart, into the matrices: of matrix i, out[i * matrix]
      * and the next tile_columns, zeros behind the `columns` that there are kernels for. */
-    void (*winograd_weights)(const float *kernels, size_t stride, size_t columns, float *out,
-                             size_t matrix);
-    /* The 36 pixels of a tile into the 36 matrices: of matrix i out[i * matrix + channel]. */
-    void (*winograd_in)(const float *const *pixels, size_t channels, float *out, size_t matrix);
+    void (*winograd_weights)(size_t tile, const float *kernels, size_t stride, size_t columns,
+                             float *out, size_t matrix);
+    /* The (tile + 2)^2 pixels of a tile into as many matrices: of matrix i
+     * out[i * matrix + channel]. */
+    void (*winograd_in)(size_t tile, const float *const *pixels, size_t channels, float *out,
+                        size_t matrix);
     void (*winograd_out)(const onnxd_simd_winograd_out *tile, size_t maps);
     /* The softmax of a row of at least one element; out may be in. */
     void (*softmax)(const float *in, size_t length, float *out);

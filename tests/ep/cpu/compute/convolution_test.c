@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "tests/ep/cpu/compute/convolutions.h"
 
-#define METHODS (ONNXD_CONVOLUTION_WINOGRAD + 1)
+#define METHODS (ONNXD_CONVOLUTION_WINOGRAD_2X2 + 1)
 
 /* Differences relative to the largest sum. Sums of products are as exact as their order lets them;
  * Winograd's transformations add and take away multiples of up to 25 times the values. */
@@ -42,29 +42,30 @@ static void check_case(const onnxd_simd *simd, onnxd_team *team, const convoluti
         for (size_t e = 0; e < sizeof(extras) / sizeof(extras[0]); e++) {
             const double off = convolution_run(simd, &data, method, &extras[e], team);
             worst[m] = fmax(worst[m], off);
-            cr_assert_leq(off,
-                          method == ONNXD_CONVOLUTION_WINOGRAD ? WINOGRAD_TOLERANCE : SUM_TOLERANCE,
-                          "%s, %u threads, %s%s, %s, extras %zu: off by %g",
-                          onnxd_simd_level_name(simd->level), onnxd_team_threads(team),
-                          is_bf16 ? "bfloat16, " : "", of->name,
-                          onnxd_convolution_method_name(method), e, off);
+            cr_assert_leq(
+                off, onnxd_convolution_is_winograd(method) ? WINOGRAD_TOLERANCE : SUM_TOLERANCE,
+                "%s, %u threads, %s%s, %s, extras %zu: off by %g",
+                onnxd_simd_level_name(simd->level), onnxd_team_threads(team),
+                is_bf16 ? "bfloat16, " : "", of->name, onnxd_convolution_method_name(method), e,
+                off);
         }
     }
     convolution_data_deinit(&data);
 }
 
 /* What the trial tells of a case's weights. */
-static double error_of(const onnxd_simd *simd, const convolution_case *of, float first_weight)
+static double error_of(const onnxd_simd *simd, const convolution_case *of,
+                       onnxd_convolution_method method, float first_weight)
 {
     convolution_data data;
     size_t bytes = 0;
     convolution_data_init(of, 5, &data);
     data.weights[0] = first_weight;
-    cr_assert(
-        onnxd_convolution_packed_bytes(simd, &data.shape, ONNXD_CONVOLUTION_WINOGRAD, &bytes));
+    cr_assert(onnxd_convolution_packed_bytes(simd, &data.shape, method, &bytes));
     float *packed = guard_floats(bytes / sizeof(float));
-    onnxd_convolution_pack(simd, &data.shape, ONNXD_CONVOLUTION_WINOGRAD, data.weights, packed);
-    const double error = onnxd_convolution_winograd_error(simd, &data.shape, data.weights, packed);
+    onnxd_convolution_pack(simd, &data.shape, method, data.weights, packed);
+    const double error =
+        onnxd_convolution_winograd_error(simd, &data.shape, method, data.weights, packed);
     onnxd_free(packed);
     convolution_data_deinit(&data);
     return error;
@@ -77,10 +78,13 @@ static void check_trials(const onnxd_simd *simd)
         const convolution_case *of = &convolution_cases[n];
         if (of->chosen != ONNXD_CONVOLUTION_WINOGRAD)
             continue;
-        const double error = error_of(simd, of, 0.5f);
-        cr_expect(error > 0 && error < WINOGRAD_TOLERANCE, "%s: %g", of->name, error);
-        cr_expect_eq(error_of(simd, of, INFINITY), INFINITY);
-        cr_expect_eq(error_of(simd, of, NAN), INFINITY);
+        for (int m = ONNXD_CONVOLUTION_WINOGRAD; m <= ONNXD_CONVOLUTION_WINOGRAD_2X2; m++) {
+            const onnxd_convolution_method method = (onnxd_convolution_method)m;
+            const double error = error_of(simd, of, method, 0.5f);
+            cr_expect(error > 0 && error < WINOGRAD_TOLERANCE, "%s: %g", of->name, error);
+            cr_expect_eq(error_of(simd, of, method, INFINITY), INFINITY);
+            cr_expect_eq(error_of(simd, of, method, NAN), INFINITY);
+        }
         count++;
     }
     cr_expect_gt(count, 2);
@@ -135,6 +139,8 @@ static void check_extras(const onnxd_simd *simd)
                                          0},
         [ONNXD_CONVOLUTION_WINOGRAD] =
             {"", 1, 16, 35, 1, {1, 6, 5}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}, {0, 1, 1}, 0},
+        [ONNXD_CONVOLUTION_WINOGRAD_2X2] =
+            {"", 1, 16, 35, 1, {1, 6, 5}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}, {0, 1, 1}, 0},
     };
     onnxd_team *team = make_team(2);
     for (int m = 0; m < METHODS; m++) {
@@ -164,26 +170,61 @@ Test(convolution, what_follows)
 
 Test(convolution, the_choice)
 {
+    const onnxd_simd simd = {.lanes = 8};
     for (size_t n = 0; n < convolution_case_count; n++) {
         const convolution_case *of = &convolution_cases[n];
         onnxd_convolution_shape shape = convolution_shape_of(of);
-        const onnxd_convolution_method with = onnxd_convolution_choose(&shape, true);
-        const onnxd_convolution_method without = onnxd_convolution_choose(&shape, false);
+        const onnxd_convolution_method with = onnxd_convolution_choose(&simd, &shape, true);
+        const onnxd_convolution_method without = onnxd_convolution_choose(&simd, &shape, false);
         cr_expect_eq(with, of->chosen, "%s: %s, not %s", of->name,
                      onnxd_convolution_method_name(with),
                      onnxd_convolution_method_name(of->chosen));
         cr_expect(convolution_suits(&shape, with), "%s", of->name);
         cr_expect(convolution_suits(&shape, without), "%s", of->name);
-        cr_expect_neq(without, ONNXD_CONVOLUTION_WINOGRAD, "%s", of->name);
-        cr_expect(with == without || with == ONNXD_CONVOLUTION_WINOGRAD, "%s", of->name);
+        cr_expect_not(onnxd_convolution_is_winograd(without), "%s", of->name);
+        cr_expect(with == without || onnxd_convolution_is_winograd(with), "%s", of->name);
         shape.is_bf16 = true;
-        cr_expect_eq(onnxd_convolution_choose(&shape, true), without, "%s", of->name);
+        cr_expect_eq(onnxd_convolution_choose(&simd, &shape, true), without, "%s", of->name);
+    }
+}
+
+/* Small images want few matrices, since each is read for few tiles, the more so the faster the
+ * level multiplies. */
+Test(convolution, the_choice_of_winograds_tiles)
+{
+    static const struct {
+        size_t channels;
+        int64_t extent;
+        onnxd_convolution_method of_8_lanes, of_16_lanes;
+    } rows[] = {
+        {64, 56, ONNXD_CONVOLUTION_WINOGRAD, ONNXD_CONVOLUTION_WINOGRAD},
+        {128, 28, ONNXD_CONVOLUTION_WINOGRAD, ONNXD_CONVOLUTION_WINOGRAD},
+        {256, 14, ONNXD_CONVOLUTION_WINOGRAD, ONNXD_CONVOLUTION_WINOGRAD_2X2},
+        {512, 14, ONNXD_CONVOLUTION_WINOGRAD, ONNXD_CONVOLUTION_WINOGRAD_2X2},
+        {512, 7, ONNXD_CONVOLUTION_WINOGRAD_2X2, ONNXD_CONVOLUTION_DIRECT},
+        {512, 1, ONNXD_CONVOLUTION_DIRECT, ONNXD_CONVOLUTION_DIRECT},
+    };
+    const onnxd_simd narrow = {.lanes = 8}, wide = {.lanes = 16};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const convolution_case of = {
+            "square",         1,         rows[i].channels,
+            rows[i].channels, 1,         {1, rows[i].extent, rows[i].extent},
+            {1, 3, 3},        {1, 1, 1}, {1, 1, 1},
+            {0, 1, 1},        {0, 1, 1}, 0};
+        const onnxd_convolution_shape shape = convolution_shape_of(&of);
+        const onnxd_convolution_method by_8 = onnxd_convolution_choose(&narrow, &shape, true);
+        const onnxd_convolution_method by_16 = onnxd_convolution_choose(&wide, &shape, true);
+        cr_expect_eq(by_8, rows[i].of_8_lanes, "row %zu: %s", i,
+                     onnxd_convolution_method_name(by_8));
+        cr_expect_eq(by_16, rows[i].of_16_lanes, "row %zu: %s", i,
+                     onnxd_convolution_method_name(by_16));
     }
 }
 
 Test(convolution, methods_have_names)
 {
-    static const char *const names[METHODS] = {"direct", "gathered", "depthwise", "winograd"};
+    static const char *const names[METHODS] = {"direct", "gathered", "depthwise", "winograd",
+                                               "winograd_2x2"};
     for (int m = 0; m < METHODS; m++)
         cr_expect_str_eq(onnxd_convolution_method_name((onnxd_convolution_method)m), names[m]);
 }

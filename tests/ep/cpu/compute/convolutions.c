@@ -38,6 +38,7 @@ bool convolution_suits(const onnxd_convolution_shape *s, onnxd_convolution_metho
     case ONNXD_CONVOLUTION_DEPTHWISE:
         return s->groups == w->channels && s->groups == s->maps;
     case ONNXD_CONVOLUTION_WINOGRAD:
+    case ONNXD_CONVOLUTION_WINOGRAD_2X2:
         for (int d = 0; d < 3; d++)
             is_3x3 = is_3x3 && w->stride[d] == 1 && w->dilation[d] == 1 &&
                      w->kernel[d] == (d == 0 ? 1 : 3);

@@ -6,51 +6,87 @@
 #include "base/alloc.h"
 #include "tests/ep/cpu/engine.h"
 
-enum { IN = 6, OUT = 4, MATRICES = IN * IN, MOST_CHANNELS = 40 };
+enum { MOST_IN = 6, MOST_OUT = 4, MOST_MATRICES = MOST_IN * MOST_IN, MOST_CHANNELS = 40 };
+enum { KERNEL = 3 };
 
-static const double b_transposed[IN][IN] = {{4, 0, -5, 0, 1, 0},  {0, -4, -4, 1, 1, 0},
-                                            {0, 4, -4, -1, 1, 0}, {0, -2, -1, 2, 1, 0},
-                                            {0, 2, -1, -2, 1, 0}, {0, 4, 0, -5, 0, 1}};
-static const double a_transposed[OUT][IN] = {
-    {1, 1, 1, 1, 1, 0}, {0, 1, -1, 2, -2, 0}, {0, 1, 1, 4, 4, 0}, {0, 1, -1, 8, -8, 1}};
+/* Of one size of tiles. */
+typedef struct matrices {
+    size_t tile;
+    int in; /* pixels of a tile along each axis that are read */
+    double b_transposed[MOST_IN][MOST_IN], a_transposed[MOST_OUT][MOST_IN], g[MOST_IN][KERNEL];
+} matrices;
 
-/* Row y, column x of T d T^t. */
-static double transformed(const double (*t)[IN], int y, int x, const double d[IN][IN])
+static const matrices sizes[] = {
+    {4,
+     6,
+     {{4, 0, -5, 0, 1, 0},
+      {0, -4, -4, 1, 1, 0},
+      {0, 4, -4, -1, 1, 0},
+      {0, -2, -1, 2, 1, 0},
+      {0, 2, -1, -2, 1, 0},
+      {0, 4, 0, -5, 0, 1}},
+     {{1, 1, 1, 1, 1, 0}, {0, 1, -1, 2, -2, 0}, {0, 1, 1, 4, 4, 0}, {0, 1, -1, 8, -8, 1}},
+     {{1.0 / 4, 0, 0},
+      {-1.0 / 6, -1.0 / 6, -1.0 / 6},
+      {-1.0 / 6, 1.0 / 6, -1.0 / 6},
+      {1.0 / 24, 1.0 / 12, 1.0 / 6},
+      {1.0 / 24, -1.0 / 12, 1.0 / 6},
+      {0, 0, 1}}},
+    {2,
+     4,
+     {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}},
+     {{1, 1, 1, 0}, {0, 1, -1, -1}},
+     {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}}},
+};
+#define EACH_SIZE(size)                                                                            \
+    for (const matrices *(size) = sizes; (size) < sizes + sizeof(sizes) / sizeof(sizes[0]);        \
+         (size)++)
+
+/* Row y, column x of T d T^t, T of `length` columns. */
+static double transformed(const double *t, size_t stride, int length, int y, int x, const double *d)
 {
     double sum = 0;
-    for (int i = 0; i < IN; i++)
-        for (int j = 0; j < IN; j++)
-            sum += t[y][i] * d[i][j] * t[x][j];
+    for (int i = 0; i < length; i++)
+        for (int j = 0; j < length; j++)
+            sum += t[(size_t)y * stride + (size_t)i] * d[i * length + j] *
+                   t[(size_t)x * stride + (size_t)j];
     return sum;
+}
+
+static void check_in_channels(const onnxd_simd *simd, const matrices *of, size_t channels)
+{
+    uint64_t seed = 11 + channels;
+    const size_t matrix = channels + 3;
+    const int count = of->in * of->in;
+    float *pixels[MOST_MATRICES], *out = guard_floats((size_t)count * matrix);
+    const float *addresses[MOST_MATRICES];
+    for (int i = 0; i < count; i++)
+        addresses[i] = pixels[i] = random_floats(&seed, channels);
+    simd->winograd_in(of->tile, addresses, channels, out, matrix);
+    for (size_t c = 0; c < channels; c++) {
+        double d[MOST_MATRICES];
+        for (int i = 0; i < count; i++)
+            d[i] = (double)pixels[i][c];
+        for (int i = 0; i < count; i++)
+            expect_near(
+                (double)out[(size_t)i * matrix + c],
+                transformed(of->b_transposed[0], MOST_IN, of->in, i / of->in, i % of->in, d), 5e-5,
+                "%s, tiles of %zu: matrix %d, channel %zu of %zu",
+                onnxd_simd_level_name(simd->level), of->tile, i, c, channels);
+    }
+    for (size_t i = 0; i < (size_t)count; i++)
+        cr_assert(is_guarded(out + i * matrix + channels, 3), "%s: wrote beyond %zu channels",
+                  onnxd_simd_level_name(simd->level), channels);
+    for (int i = 0; i < count; i++)
+        onnxd_free(pixels[i]);
+    onnxd_free(out);
 }
 
 static void check_in(const onnxd_simd *simd)
 {
-    uint64_t seed = 11;
-    for (size_t channels = 1; channels <= MOST_CHANNELS; channels++) {
-        const size_t matrix = channels + 3;
-        float *pixels[MATRICES], *out = guard_floats(MATRICES * matrix);
-        const float *addresses[MATRICES];
-        for (int i = 0; i < MATRICES; i++)
-            addresses[i] = pixels[i] = random_floats(&seed, channels);
-        simd->winograd_in(addresses, channels, out, matrix);
-        for (size_t c = 0; c < channels; c++) {
-            double d[IN][IN];
-            for (int i = 0; i < MATRICES; i++)
-                d[i / IN][i % IN] = (double)pixels[i][c];
-            for (int i = 0; i < MATRICES; i++)
-                expect_near((double)out[(size_t)i * matrix + c],
-                            transformed(b_transposed, i / IN, i % IN, d), 5e-5,
-                            "%s: matrix %d, channel %zu of %zu", onnxd_simd_level_name(simd->level),
-                            i, c, channels);
-        }
-        for (size_t i = 0; i < MATRICES; i++)
-            cr_assert(is_guarded(out + i * matrix + channels, 3), "%s: wrote beyond %zu channels",
-                      onnxd_simd_level_name(simd->level), channels);
-        for (int i = 0; i < MATRICES; i++)
-            onnxd_free(pixels[i]);
-        onnxd_free(out);
-    }
+    EACH_SIZE(of)
+    for (size_t channels = 1; channels <= MOST_CHANNELS; channels++)
+        check_in_channels(simd, of, channels);
 }
 
 Test(simd_winograd, input_all_channel_counts)
@@ -58,9 +94,49 @@ Test(simd_winograd, input_all_channel_counts)
     each_level(check_in);
 }
 
+/* ---- the weights ----------------------------------------------------------------------------- */
+
+static void check_weights_columns(const onnxd_simd *simd, const matrices *of, size_t columns)
+{
+    enum { STRIDE = 2 * KERNEL * KERNEL };
+    uint64_t seed = columns;
+    const size_t width = simd->tile_columns, matrix = width + 5;
+    const int count = of->in * of->in;
+    float *kernels = random_floats(&seed, columns * STRIDE);
+    float *out = guard_floats((size_t)count * matrix);
+    simd->winograd_weights(of->tile, kernels, STRIDE, columns, out, matrix);
+    for (size_t j = 0; j < width; j++) {
+        double kernel[KERNEL * KERNEL] = {0};
+        for (size_t i = 0; i < KERNEL * KERNEL && j < columns; i++)
+            kernel[i] = (double)kernels[j * STRIDE + i];
+        for (int i = 0; i < count; i++)
+            expect_near((double)out[(size_t)i * matrix + j],
+                        transformed(of->g[0], KERNEL, KERNEL, i / of->in, i % of->in, kernel), 1e-6,
+                        "%s, tiles of %zu: matrix %d, column %zu of %zu",
+                        onnxd_simd_level_name(simd->level), of->tile, i, j, columns);
+    }
+    for (size_t i = 0; i < (size_t)count; i++)
+        cr_assert(is_guarded(out + i * matrix + width, 5));
+    onnxd_free(kernels);
+    onnxd_free(out);
+}
+
+static void check_weights(const onnxd_simd *simd)
+{
+    EACH_SIZE(of)
+    for (size_t columns = 1; columns <= simd->tile_columns; columns++)
+        check_weights_columns(simd, of, columns);
+}
+
+Test(simd_winograd, weights_all_column_counts)
+{
+    each_level(check_weights);
+}
+
 /* ---- the output ------------------------------------------------------------------------------ */
 
 typedef struct out_case {
+    const matrices *size;
     size_t maps;
     uint32_t rows, columns;
     bool has_bias, has_residual;
@@ -85,10 +161,11 @@ static void expect_tile(const onnxd_simd *simd, const out_run *run)
                          map);
             continue;
         }
-        double m[IN][IN];
-        for (size_t i = 0; i < MATRICES; i++)
-            m[i / IN][i % IN] = (double)run->in[i * run->matrix + map];
-        double want = transformed(a_transposed, (int)y, (int)x, m);
+        double m[MOST_MATRICES];
+        const int in = of->size->in;
+        for (size_t i = 0; i < (size_t)(in * in); i++)
+            m[i] = (double)run->in[i * run->matrix + map];
+        double want = transformed(of->size->a_transposed[0], MOST_IN, in, (int)y, (int)x, m);
         want += of->has_bias ? (double)run->bias[map] : 0;
         want += of->has_residual ? (double)run->residual[p] : 0;
         want = (double)activation_reference(&of->activation, want);
@@ -105,13 +182,14 @@ static void check_out_case(const onnxd_simd *simd, const out_case *of)
     out_run run = {.of = of,
                    .matrix = of->maps + 1,
                    .pixel_stride = of->maps + 2,
-                   .row_stride = (of->maps + 2) * (OUT + 1)};
+                   .row_stride = (of->maps + 2) * (MOST_OUT + 1)};
     run.count = (of->rows - 1) * run.row_stride + (of->columns - 1) * run.pixel_stride + of->maps;
-    run.in = random_floats(&seed, MATRICES * run.matrix);
+    run.in = random_floats(&seed, MOST_MATRICES * run.matrix);
     run.bias = random_floats(&seed, of->maps);
     run.residual = random_floats(&seed, run.count);
     run.out = guard_floats(run.count);
     const onnxd_simd_winograd_out tile = {
+        .tile = of->size->tile,
         .in = run.in,
         .matrix = run.matrix,
         .out = run.out,
@@ -133,10 +211,12 @@ static void check_out_case(const onnxd_simd *simd, const out_case *of)
 
 static void check_out(const onnxd_simd *simd)
 {
+    EACH_SIZE(of)
     for (size_t maps = 1; maps <= MOST_CHANNELS; maps++)
-        for (uint32_t rows = 1; rows <= OUT; rows++)
-            for (uint32_t columns = 1; columns <= OUT; columns++)
-                check_out_case(simd, &(out_case){.maps = maps, .rows = rows, .columns = columns});
+        for (uint32_t rows = 1; rows <= of->tile; rows++)
+            for (uint32_t columns = 1; columns <= of->tile; columns++)
+                check_out_case(
+                    simd, &(out_case){.size = of, .maps = maps, .rows = rows, .columns = columns});
 }
 
 Test(simd_winograd, output_all_sizes)
@@ -148,12 +228,14 @@ Test(simd_winograd, output_all_sizes)
 static void check_out_posts(const onnxd_simd *simd)
 {
     static const size_t maps[] = {1, 4, 19, 32};
+    EACH_SIZE(of)
     for (size_t m = 0; m < sizeof(maps) / sizeof(maps[0]); m++)
         for (int function = 0; function < ONNXD_SIMD_FUSED_COUNT; function++)
             for (unsigned bits = 0; bits < 4 && function != ONNXD_SIMD_EXP; bits++)
-                check_out_case(simd, &(out_case){.maps = maps[m],
-                                                 .rows = 4,
-                                                 .columns = 3,
+                check_out_case(simd, &(out_case){.size = of,
+                                                 .maps = maps[m],
+                                                 .rows = (uint32_t)of->tile,
+                                                 .columns = (uint32_t)of->tile - 1,
                                                  .has_bias = (bits & 1) != 0,
                                                  .has_residual = (bits & 2) != 0,
                                                  .activation = each_activation[function]});
