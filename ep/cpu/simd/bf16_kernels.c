@@ -173,7 +173,7 @@ static void store(const onnxd_simd_bf16_tile *tile, size_t first, size_t rows, c
 void OWN_NAME(onnxd_simd_bf16_product)(const onnxd_simd_bf16_tile *tile)
 {
     float results[TILE_ROWS * TILE_COLUMNS];
-    const tile_function *of_rows = by_rows[tile->b_next != NULL];
+    const tile_function *of_rows = by_rows[panel_fetch_pays(tile->b_next, tile->rows)];
     const size_t passes = (tile->rows + TILE_ROWS - 1) / TILE_ROWS;
     panel_fetch next = panel_fetch_of(tile->b_next, passes);
     size_t first = 0;

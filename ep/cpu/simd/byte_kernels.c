@@ -157,7 +157,7 @@ static const tile_function by_rows[2][BYTE_ROWS] = {{ALL_ROWS(run_)}, {ALL_ROWS(
 
 void OWN_NAME(onnxd_simd_byte_product)(const onnxd_simd_byte_tile *tile)
 {
-    const tile_function *of_rows = by_rows[tile->b_next != NULL];
+    const tile_function *of_rows = by_rows[panel_fetch_pays(tile->b_next, tile->rows)];
     const size_t passes = (tile->rows + BYTE_ROWS - 1) / BYTE_ROWS;
     panel_fetch next = panel_fetch_of(tile->b_next, passes);
     size_t first = 0;

@@ -17,6 +17,12 @@ typedef struct panel_fetch {
     size_t step_bytes;
 } panel_fetch;
 
+/* One or two rows read B once, in the order of memory, which the processor foresees. */
+static inline bool panel_fetch_pays(const void *next, size_t rows)
+{
+    return next != NULL && rows > 2;
+}
+
 /* `next`: the panel, of which each of `passes` passes fetches its share; may be NULL where no step
  * fetches. */
 static inline panel_fetch panel_fetch_of(const void *next, size_t passes)

@@ -97,7 +97,8 @@ INLINED void multiply(const onnxd_simd_tile *tile, size_t first, const size_t ro
             UNROLLED
             for (size_t p = 0; p < parts; p++, b += TILE_COLUMNS) {
                 panel_fetch_step(is_fetching, next);
-                panel_expect(b);
+                if (parts == 1)
+                    panel_expect(b);
                 add_step(a, k + p, b, rows, p == 0 ? s : &part[p - 1]);
             }
         }
@@ -215,15 +216,18 @@ typedef void (*tile_function)(const onnxd_simd_tile *tile, size_t first, panel_f
         run(tile, first, next, rows, parts, last, is_packed, is_fetching);                         \
     }
 /* Of as many columns as a tile has, and of fewer. */
-#define BY_ROWS(name, rows, parts)                                                                 \
+#define NEAR_CASES(name, rows, parts)                                                              \
     ROWS_CASE(name, rows, parts, LANES, false, false)                                              \
     ROWS_CASE(packed_##name, rows, parts, LANES, true, false)                                      \
-    ROWS_CASE(fetching_##name, rows, parts, LANES, false, true)                                    \
-    ROWS_CASE(fetching_packed_##name, rows, parts, LANES, true, true)                              \
     ROWS_CASE(some_##name, rows, parts, tile->columns % LANES, tile->a_packed != NULL, false)
-/* One or two rows that are all there are. */
-BY_ROWS(only_1, 1, 4)
-BY_ROWS(only_2, 2, 2)
+#define BY_ROWS(name, rows, parts)                                                                 \
+    NEAR_CASES(name, rows, parts)                                                                  \
+    ROWS_CASE(fetching_##name, rows, parts, LANES, false, true)                                    \
+    ROWS_CASE(fetching_packed_##name, rows, parts, LANES, true, true)
+/* One or two rows that are all there are: the only pass reads B in the order of memory, which the
+ * processor foresees. */
+NEAR_CASES(only_1, 1, 4)
+NEAR_CASES(only_2, 2, 2)
 BY_ROWS(run_1, 1, 1)
 BY_ROWS(run_2, 2, 1)
 BY_ROWS(run_3, 3, 1)
@@ -241,6 +245,7 @@ BY_ROWS(run_11, 11, 1)
 BY_ROWS(run_12, 12, 1)
 #endif
 #undef BY_ROWS
+#undef NEAR_CASES
 #undef ROWS_CASE
 
 #define FIRST_ROWS(prefix) prefix##run_1, prefix##run_2, prefix##run_3, prefix##run_4
@@ -257,17 +262,18 @@ BY_ROWS(run_12, 12, 1)
 typedef struct tile_functions {
     tile_function only[2], rows[TILE_ROWS];
 } tile_functions;
-#define FUNCTIONS(prefix)                                                                          \
+#define FUNCTIONS(prefix, only)                                                                    \
     {                                                                                              \
-        {prefix##only_1, prefix##only_2},                                                          \
+        {only##only_1, only##only_2},                                                              \
         {                                                                                          \
             ALL_ROWS(prefix)                                                                       \
         }                                                                                          \
     }
 /* [is_fetching][is_packed] */
 static const tile_functions of_all_columns[2][2] = {
-    {FUNCTIONS(), FUNCTIONS(packed_)}, {FUNCTIONS(fetching_), FUNCTIONS(fetching_packed_)}};
-static const tile_functions of_some_columns = FUNCTIONS(some_);
+    {FUNCTIONS(, ), FUNCTIONS(packed_, packed_)},
+    {FUNCTIONS(fetching_, ), FUNCTIONS(fetching_packed_, packed_)}};
+static const tile_functions of_some_columns = FUNCTIONS(some_, some_);
 #undef FUNCTIONS
 
 /* How the rows of a tile are worked on: `tiles` passes of TILE_ROWS rows, then at most two of
@@ -304,8 +310,7 @@ static size_t run_pass(const onnxd_simd_tile *tile, tile_function function, size
 static void run_wide(const onnxd_simd_tile *tile, const tile_functions *f)
 {
     if (tile->rows <= 2 && tile->rows > 0) {
-        panel_fetch next = panel_fetch_of(tile->b_next, 1);
-        (void)run_pass(tile, f->only[tile->rows - 1], 0, tile->rows, &next);
+        f->only[tile->rows - 1](tile, 0, panel_fetch_of(NULL, 1));
         return;
     }
     const row_passes passes = passes_of(tile);
