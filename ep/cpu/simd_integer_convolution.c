@@ -83,7 +83,7 @@ static size_t aligned(size_t bytes)
 static const char *form_of(const onnxd_integer_convolution *c)
 {
     if (c->is_fours)
-        return c->is_gathered ? "byte_gathered" : "byte_direct";
+        return c->is_by_rows ? "byte_rows" : c->is_gathered ? "byte_gathered" : "byte_direct";
     return c->is_gathered ? "integer_gathered" : "integer_direct";
 }
 

@@ -77,19 +77,6 @@ static void gather_row(const onnxd_convolution_call *call, const pixel_block *bl
     }
 }
 
-/* The pixels of a strip whose windows' rows are within the image from end to end. */
-static onnxd_strip_tap whole_rows(const onnxd_image_window *w, const onnxd_window_strip *strip,
-                                  int64_t z, int64_t y)
-{
-    onnxd_strip_tap tap = onnxd_window_strip_tap(w, strip, z, y, 0);
-    const onnxd_strip_tap last = onnxd_window_strip_tap(w, strip, z, y, w->kernel[2] - 1);
-    if (tap.first < last.first)
-        tap.first = last.first;
-    if (tap.last > last.last)
-        tap.last = last.last;
-    return tap;
-}
-
 /* Where the rows of the windows lie, tap by tap. Those that do not lie side by side in the image,
  * as they do in a row of the product, are copied. */
 static void point_rows(const onnxd_convolution_call *call, const pixel_block *block,
@@ -102,7 +89,7 @@ static void point_rows(const onnxd_convolution_call *call, const pixel_block *bl
             const float **of_strip = rows;
             for (size_t s = 0; s < block->strip_count; s++) {
                 const onnxd_window_strip *strip = &block->strips[s];
-                const onnxd_strip_tap tap = whole_rows(w, strip, z, y);
+                const onnxd_strip_tap tap = onnxd_window_strip_row(w, strip, z, y);
                 for (uint32_t i = 0; i < strip->count; i++) {
                     if (is_dense && i >= tap.first && i < tap.last) {
                         of_strip[i] = call->in + tap.at + i * tap.step;

@@ -24,21 +24,26 @@ static onnxd_integer_matrix group_matrix(const onnxd_integer_convolution *c)
                                   .taps = c->taps,
                                   .depth = c->group_channels,
                                   .columns = c->group_maps,
-                                  .is_joined = c->is_gathered,
+                                  .joined = c->row_taps,
                                   .tap_stride = 1,
                                   .step_stride = c->taps,
                                   .column_stride = c->group_channels * c->taps};
 }
 
-/* Elements of a gathered row. */
+/* Elements of a row of the product, and of all those of a gathered window. */
 static size_t row_elements(const onnxd_integer_convolution *c)
 {
     return c->steps * (c->is_fours ? ONNXD_FOUR : ONNXD_PAIR);
 }
 
+static size_t window_elements(const onnxd_integer_convolution *c)
+{
+    return c->taps / c->row_taps * row_elements(c);
+}
+
 static size_t rows_bytes(const onnxd_integer_convolution *c)
 {
-    return aligned(ONNXD_BLOCK_ROWS * row_elements(c) * (c->is_fours ? 1 : sizeof(int16_t)));
+    return aligned(ONNXD_BLOCK_ROWS * window_elements(c) * (c->is_fours ? 1 : sizeof(int16_t)));
 }
 
 /* Gathered, for each thread: a block's rows and the bytes of one. Direct: the image, widened, and a
@@ -48,7 +53,7 @@ static bool size_workspace(onnxd_integer_convolution *c)
     const onnxd_image_window *w = &c->shape.window;
     size_t pixels;
     if (c->is_gathered) {
-        if (c->steps > SIZE_MAX / ONNXD_BLOCK_ROWS / 16)
+        if (c->steps > SIZE_MAX / ONNXD_BLOCK_ROWS / ONNXD_BLOCK_TAPS / 16)
             return false;
         c->thread_bytes = rows_bytes(c) + aligned(row_elements(c));
         return onnxd_size_mul(c->thread_bytes, c->threads, &c->workspace_bytes);
@@ -74,6 +79,30 @@ static bool fits_fours(const onnxd_integer_convolution *c, const uint8_t *weight
     return fits;
 }
 
+/* Whether the rows of the windows lie in the image one tap after the other, and are few enough to
+ * point to. */
+static bool has_rows(const onnxd_integer_convolution *c)
+{
+    const onnxd_image_window *w = &c->shape.window;
+    return c->is_gathered && c->shape.groups == 1 && w->kernel[2] > 1 && w->dilation[2] == 1 &&
+           c->taps / (size_t)w->kernel[2] <= ONNXD_BLOCK_TAPS;
+}
+
+/* Whether weights may be fours follows from what stands next to each other. */
+static void choose_fours(onnxd_integer_convolution *c, const uint8_t *weights)
+{
+    const size_t all = c->row_taps;
+    c->is_by_rows = c->taps > 0 && has_rows(c);
+    if (c->is_by_rows)
+        c->row_taps = (size_t)c->shape.window.kernel[2];
+    c->is_fours = fits_fours(c, weights);
+    if (c->is_fours || !c->is_by_rows)
+        return;
+    c->is_by_rows = false;
+    c->row_taps = all;
+    c->is_fours = fits_fours(c, weights);
+}
+
 bool onnxd_integer_convolution_init(onnxd_integer_convolution *c, const onnxd_simd *simd,
                                     const onnxd_convolution_shape *shape, const uint8_t *weights,
                                     uint32_t threads)
@@ -89,8 +118,9 @@ bool onnxd_integer_convolution_init(onnxd_integer_convolution *c, const onnxd_si
     };
     c->is_gathered =
         c->taps == 1 || c->group_channels < LEAST_DIRECT_CHANNELS || c->taps > ONNXD_BLOCK_TAPS;
+    c->row_taps = c->is_gathered && c->taps > 0 ? c->taps : 1;
     if (weights != NULL && (c->is_gathered || c->group_channels % ONNXD_FOUR == 0))
-        c->is_fours = fits_fours(c, weights);
+        choose_fours(c, weights);
     c->padded_channels = c->group_channels + c->group_channels % 2;
     const onnxd_integer_matrix matrix = group_matrix(c);
     size_t all;
@@ -277,6 +307,41 @@ static void gather_fours(const onnxd_integer_convolution_call *call, const pixel
     }
 }
 
+/* Rows of windows, tap by tap. Whole steps are read: those at the very end of the image are copied
+ * too. */
+static void point_rows(const convolution_run *run, const pixel_block *block, char *scratch,
+                       const uint8_t **rows)
+{
+    const onnxd_integer_convolution_call *call = run->call;
+    const onnxd_integer_convolution *c = call->c;
+    const onnxd_image_window *w = &c->shape.window;
+    const int64_t length = (int64_t)row_elements(c);
+    const int64_t image =
+        (int64_t)(w->batch * (size_t)(w->in[0] * w->in[1] * w->in[2]) * w->channels);
+    uint8_t *to = (uint8_t *)scratch;
+    for (int64_t z = 0; z < w->kernel[0]; z++) {
+        for (int64_t y = 0; y < w->kernel[1]; y++, rows += ONNXD_BLOCK_ROWS) {
+            const uint8_t **of_strip = rows;
+            for (size_t s = 0; s < block->strip_count; s++) {
+                const onnxd_window_strip *strip = &block->strips[s];
+                const onnxd_strip_tap row = onnxd_window_strip_row(w, strip, z, y);
+                for (uint32_t i = 0; i < strip->count; i++) {
+                    const int64_t at = row.at + i * row.step;
+                    if (i >= row.first && i < row.last && at + length <= image) {
+                        of_strip[i] = call->in + at;
+                        continue;
+                    }
+                    const onnxd_window_place place = onnxd_window_strip_place(w, strip, i);
+                    (void)gather_row(call, call->in, &place, z, y, to);
+                    of_strip[i] = to;
+                    to += length;
+                }
+                of_strip += strip->count;
+            }
+        }
+    }
+}
+
 /* ---- a run ----------------------------------------------------------------------------------- */
 
 static void *element(const onnxd_integer_convolution_call *call, size_t at)
@@ -300,10 +365,13 @@ static void run_piece(void *context, size_t index, uint32_t worker)
     const size_t columns_left = c->group_maps - column, maps = block.group * c->padded_maps;
     block.count = left < ONNXD_BLOCK_ROWS ? (uint32_t)left : ONNXD_BLOCK_ROWS;
     char *scratch = (char *)call->workspace + worker * c->thread_bytes;
-    if (!c->is_gathered) {
+    if (!c->is_gathered || c->is_by_rows)
         block.strip_count =
             onnxd_window_strips(&run->window, block.first, block.count, block.strips);
+    if (!c->is_gathered) {
         point(run, &block, &rows);
+    } else if (c->is_by_rows) {
+        point_rows(run, &block, scratch, rows.fours);
     } else if (c->is_fours) {
         gather_fours(call, &block, scratch, rows.fours);
     } else {
@@ -312,7 +380,7 @@ static void run_piece(void *context, size_t index, uint32_t worker)
     onnxd_integer_block product = {
         .pairs = c->is_fours ? NULL : rows.pairs,
         .fours = c->is_fours ? rows.fours : NULL,
-        .taps = c->is_gathered ? 1 : c->taps,
+        .taps = c->taps / c->row_taps,
         .steps = c->steps,
         .packed = call->packed + block.group * c->group_packed,
         .zeros = call->zeros == NULL ? NULL : call->zeros + 2 * maps,

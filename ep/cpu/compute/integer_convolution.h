@@ -4,7 +4,9 @@
  *
  *   gathered  windows of one pixel or of few channels: the rows of the product are put together and
  *             widened block by block
- *   direct    else: the image is widened as a whole, the rows are read where they lie
+ *   by rows   of few channels and multiplied as bytes: each row of a window is read where it lies
+ * in the image, or gathered where it reaches beyond direct    else: the image is widened as a
+ * whole, the rows are read where they lie
  *
  * Threads: preparing from any; run by one thread and its team.
  */
@@ -18,13 +20,15 @@ typedef struct onnxd_integer_convolution {
     const onnxd_simd *simd;
     onnxd_convolution_shape shape;
     uint32_t threads;
-    bool is_gathered;
+    bool is_gathered; /* also by rows */
+    bool is_by_rows;
     bool is_fours;       /* multiplied as bytes: the direct method reads the image itself */
     size_t taps, pixels; /* of the window, of all images of the output */
     size_t group_channels, group_maps;
     size_t padded_channels; /* group_channels up to whole pairs */
     size_t padded_maps;     /* group_maps up to whole panels */
-    size_t steps;           /* of a tap; gathered: of the window */
+    size_t row_taps;        /* taps that are one row of the product: 1, of a window's row, or all */
+    size_t steps;           /* of that many taps */
     size_t group_packed;    /* bytes of a group's packed weights */
     /* Bytes of the workspace: all of it, and of a thread's part when gathered. */
     size_t workspace_bytes, thread_bytes;

@@ -15,9 +15,14 @@
 
 /* ---- packing --------------------------------------------------------------------------------- */
 
+static size_t joined_of(const onnxd_integer_matrix *b)
+{
+    return b->joined == 0 ? 1 : b->joined;
+}
+
 size_t onnxd_integer_steps(const onnxd_integer_matrix *b)
 {
-    const size_t depth = b->is_joined ? b->taps * b->depth : b->depth;
+    const size_t depth = joined_of(b) * b->depth;
     return depth / b->step + (depth % b->step != 0);
 }
 
@@ -54,7 +59,7 @@ bool onnxd_integer_packed_bytes(const onnxd_simd *simd, const onnxd_integer_matr
         !onnxd_size_mul(bytes, columns, &bytes) || bytes > SIZE_MAX / 2)
         return false;
     *out_bytes = columns / simd->tile_columns *
-                 panel_bytes(simd, b->step, b->is_joined ? 1 : b->taps, onnxd_integer_steps(b));
+                 panel_bytes(simd, b->step, b->taps / joined_of(b), onnxd_integer_steps(b));
     return true;
 }
 
@@ -71,6 +76,7 @@ static void pack_columns(const onnxd_integer_matrix *b, size_t column, size_t co
 {
     /* A copy: bytes that are stored could otherwise be its members. */
     const onnxd_integer_matrix m = *b;
+    const size_t joined = joined_of(b);
     size_t within = 0; /* elements of the step that are there */
     for (size_t t = 0; t < m.taps; t++) {
         for (size_t k = 0; k < m.depth; k++) {
@@ -81,7 +87,7 @@ static void pack_columns(const onnxd_integer_matrix *b, size_t column, size_t co
                 to += m.step * width;
             }
         }
-        if (!m.is_joined && within > 0) {
+        if ((t + 1) % joined == 0 && within > 0) {
             within = 0;
             to += m.step * width;
         }
@@ -138,7 +144,7 @@ void onnxd_integer_pack(const onnxd_simd *simd, const onnxd_integer_matrix *b, i
     size_t bytes = 0;
     if (!onnxd_integer_packed_bytes(simd, b, &bytes))
         return;
-    const size_t taps = b->is_joined ? 1 : b->taps, steps = onnxd_integer_steps(b);
+    const size_t taps = b->taps / joined_of(b), steps = onnxd_integer_steps(b);
     const size_t width = simd->tile_columns, marks = marks_bytes(simd, b->step, taps, steps);
     memset(packed, 0, bytes);
     for (size_t j = 0; j < b->columns; j += width) {
@@ -182,7 +188,7 @@ bool onnxd_integer_fits_fours(const onnxd_simd *simd, const onnxd_integer_matrix
         int8_t first = 0;
         size_t at = 0;
         for (size_t t = 0; t < b->taps; t++) {
-            at = b->is_joined ? at : 0;
+            at = t % joined_of(b) == 0 ? 0 : at;
             for (size_t k = 0; k < b->depth; k++, at++) {
                 const int8_t element = element_of(b, t, k, j);
                 if (at % 2 == 0)

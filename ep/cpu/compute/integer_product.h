@@ -49,11 +49,11 @@ typedef struct onnxd_integer_matrix {
     uint8_t flip; /* as in onnxd_simd_zero */
     uint8_t step; /* ONNXD_PAIR or ONNXD_FOUR */
     size_t taps, depth, columns;
-    bool is_joined; /* the taps are one depth */
+    size_t joined; /* so many consecutive taps are one depth; divides taps, 0 for 1 */
     size_t tap_stride, step_stride, column_stride;
 } onnxd_integer_matrix;
 
-/* Steps of a tap, joined of all taps. */
+/* Steps of a tap, or of those that are joined. */
 size_t onnxd_integer_steps(const onnxd_integer_matrix *b);
 /* Whether fours give exact sums on the level. */
 bool onnxd_integer_fits_fours(const onnxd_simd *simd, const onnxd_integer_matrix *b);

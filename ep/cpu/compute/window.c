@@ -102,6 +102,18 @@ onnxd_strip_tap onnxd_window_strip_tap(const onnxd_image_window *window,
     return tap;
 }
 
+onnxd_strip_tap onnxd_window_strip_row(const onnxd_image_window *window,
+                                       const onnxd_window_strip *strip, int64_t z, int64_t y)
+{
+    onnxd_strip_tap row = onnxd_window_strip_tap(window, strip, z, y, 0);
+    const onnxd_strip_tap last = onnxd_window_strip_tap(window, strip, z, y, window->kernel[2] - 1);
+    if (row.first < last.first)
+        row.first = last.first;
+    if (row.last > last.last)
+        row.last = last.last;
+    return row;
+}
+
 /* ---- pools ----------------------------------------------------------------------------------- */
 
 /* Pixels of a window whose addresses are handed to a kernel at once. */

@@ -89,6 +89,10 @@ typedef struct onnxd_strip_tap {
 onnxd_strip_tap onnxd_window_strip_tap(const onnxd_image_window *window,
                                        const onnxd_window_strip *strip, int64_t z, int64_t y,
                                        int64_t x);
+/* The same of a whole row of the window: its first tap, and the pixels whose rows are within the
+ * image from end to end. */
+onnxd_strip_tap onnxd_window_strip_row(const onnxd_image_window *window,
+                                       const onnxd_window_strip *strip, int64_t z, int64_t y);
 
 /* ---- pools ----------------------------------------------------------------------------------- */
 

@@ -143,3 +143,46 @@ Test(integer_convolution, sums_are_exact)
 {
     each_level(check_all);
 }
+
+/* ---- the method ------------------------------------------------------------------------------ */
+
+typedef struct method_case {
+    convolution_case of;
+    bool is_gathered, is_by_rows;
+    size_t row_taps;
+} method_case;
+
+#define SQUARE(channels, maps, groups, kernel, stride, dilation)                                   \
+    {                                                                                              \
+        "", 1, channels, maps, groups, {1, 19, 19}, {1, kernel, kernel}, {1, stride, stride},      \
+            {1, dilation, dilation}, {0, 1, 1}, {0, 1, 1}, 0                                       \
+    }
+static const method_case methods[] = {
+    {SQUARE(3, 8, 1, 7, 2, 1), true, true, 7},   {SQUARE(1, 8, 1, 3, 1, 1), true, true, 3},
+    {SQUARE(3, 8, 1, 3, 1, 2), true, false, 9},  {SQUARE(4, 8, 2, 3, 1, 1), true, false, 9},
+    {SQUARE(16, 8, 1, 1, 1, 1), true, false, 1}, {SQUARE(16, 8, 1, 3, 1, 1), false, false, 1},
+};
+
+static void check_methods(const onnxd_simd *simd)
+{
+    for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]) && simd->byte_product != NULL;
+         i++) {
+        const method_case *of = &methods[i];
+        integer_data data;
+        onnxd_integer_convolution c;
+        data_init(&of->of, 32, &data);
+        cr_assert(onnxd_integer_convolution_init(&c, simd, &data.shape, data.weights, 1));
+        cr_expect_eq(c.is_gathered, of->is_gathered, "%zu", i);
+        cr_expect_eq(c.is_by_rows, of->is_by_rows, "%zu", i);
+        cr_expect_eq(c.row_taps, of->row_taps, "%zu: %zu", i, c.row_taps);
+        /* Not as bytes: windows are copied, to be widened. */
+        cr_assert(onnxd_integer_convolution_init(&c, simd, &data.shape, NULL, 1));
+        cr_expect_not(c.is_by_rows, "%zu", i);
+        data_deinit(&data);
+    }
+}
+
+Test(integer_convolution, windows_of_few_channels_are_read_by_rows)
+{
+    each_level(check_methods);
+}
