@@ -16,8 +16,10 @@ typedef struct onnxd_device_thread {
     onnxd_worker worker;
     pthread_cond_t work; /* something that may let it take a request */
     /* under the lane's mutex */
-    bool is_waiting;        /* on `work`, and not woken yet */
+    bool is_waiting;        /* and not woken yet */
+    bool is_spinning;       /* looks at is_woken instead of sleeping on `work` */
     onnxd_request *issuing; /* NULL: none */
+    atomic_bool is_woken;   /* written under the mutex */
     /* its own */
     bool is_issuing; /* told the provider so */
 } onnxd_device_thread;

@@ -1,3 +1,5 @@
+#include <sched.h>
+
 #include "base/clock.h"
 #include "scheduler/internal.h"
 
@@ -101,6 +103,37 @@ static void end_issuing(onnxd_device_thread *device)
     device->is_issuing = false;
 }
 
+/* So long a thread looks for its next request before it sleeps: waking it takes as long as a small
+ * model does. It lets whoever wants its processor have it. */
+#define SPIN_NS ((int64_t)20 * 1000)
+
+static void spin_unlocked(onnxd_device_thread *device)
+{
+    const int64_t end_ns = onnxd_now_ns() + SPIN_NS;
+    pthread_mutex_unlock(&device->lane->mutex);
+    while (!atomic_load_explicit(&device->is_woken, memory_order_relaxed) &&
+           onnxd_now_ns() < end_ns)
+        sched_yield();
+    pthread_mutex_lock(&device->lane->mutex);
+}
+
+/* Until somebody wakes the thread, or the time has come: false. */
+static bool wait_until(onnxd_device_thread *device, int64_t until_ns)
+{
+    bool is_woken = false;
+    device->is_waiting = true;
+    atomic_store_explicit(&device->is_woken, false, memory_order_relaxed);
+    device->is_spinning = device->is_issuing;
+    if (device->is_spinning)
+        spin_unlocked(device);
+    device->is_spinning = false;
+    is_woken = atomic_load_explicit(&device->is_woken, memory_order_relaxed);
+    if (!is_woken)
+        is_woken = onnxd_scheduler_cond_wait(&device->work, &device->lane->mutex, until_ns);
+    device->is_waiting = false;
+    return is_woken;
+}
+
 /* While a request begins nobody may end another of `fresh`, late or not, and when it has begun
  * somebody is woken: until then the time is not looked at. */
 static void wait_for_work(onnxd_device_thread *device)
@@ -115,10 +148,7 @@ static void wait_for_work(onnxd_device_thread *device)
     } else {
         end_issuing(device);
     }
-    device->is_waiting = true;
-    const bool is_woken = onnxd_scheduler_cond_wait(&device->work, &lane->mutex, until_ns);
-    device->is_waiting = false;
-    if (keeps_share && !is_woken)
+    if (!wait_until(device, until_ns) && keeps_share)
         end_issuing(device);
 }
 
@@ -130,7 +160,9 @@ void onnxd_lane_wake_locked(onnxd_lane *lane)
     if (i == lane->device_count)
         return;
     lane->devices[i].is_waiting = false;
-    pthread_cond_signal(&lane->devices[i].work);
+    atomic_store_explicit(&lane->devices[i].is_woken, true, memory_order_relaxed);
+    if (!lane->devices[i].is_spinning)
+        pthread_cond_signal(&lane->devices[i].work);
 }
 
 /* A wake-up may have come for more than the one request that its thread takes, and the time that
