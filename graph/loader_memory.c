@@ -35,7 +35,7 @@ static void *budget_alloc(void *context, size_t bytes)
         memory->is_exhausted = true;
         return NULL;
     }
-    char *base = onnxd_alloc_zero(1, total);
+    char *base = onnxd_alloc(total);
     if (base == NULL)
         return NULL;
     uintptr_t address = (uintptr_t)base + sizeof(block_header);

@@ -33,19 +33,24 @@ onnxd_status *onnxd_graph_derive_value(onnxd_graph *graph, onnxd_value_id base, 
     return onnxd_graph_add_value(graph, name, out_value);
 }
 
+onnxd_status *onnxd_graph_derive_from(onnxd_graph *graph, onnxd_value_id base, const char *what,
+                                      onnxd_tensor *tensor, onnxd_value_id *out_value)
+{
+    onnxd_value_id value = ONNXD_NONE;
+    ONNXD_TRY(onnxd_graph_derive_value(graph, base, what, &value));
+    onnxd_graph_set_constant(graph, value, tensor);
+    *out_value = value;
+    return NULL;
+}
+
 onnxd_status *onnxd_graph_derive_tensor(onnxd_graph *graph, onnxd_value_id base, const char *what,
                                         onnxd_dtype dtype, const onnxd_shape *shape,
                                         const void *elements, onnxd_value_id *out_value)
 {
     onnxd_tensor *tensor = NULL;
-    onnxd_value_id value = ONNXD_NONE;
     ONNXD_TRY(onnxd_tensor_create(dtype, shape, &tensor));
     memcpy(tensor->data, elements, tensor->bytes);
-    onnxd_status *status = onnxd_graph_derive_value(graph, base, what, &value);
-    if (status == NULL) {
-        onnxd_graph_set_constant(graph, value, tensor);
-        *out_value = value;
-    }
+    onnxd_status *status = onnxd_graph_derive_from(graph, base, what, tensor, out_value);
     onnxd_tensor_release(tensor);
     return status;
 }
@@ -148,8 +153,9 @@ onnxd_node *onnxd_graph_only_producer(const onnxd_graph *graph, const uint32_t *
 
 bool onnxd_node_is(const onnxd_node *node, const char *domain, const char *op_type)
 {
-    return !node->is_removed && node->def != NULL && strcmp(node->domain, domain) == 0 &&
-           strcmp(node->op_type, op_type) == 0;
+    /* Most are told apart by their first letter; every pass asks every node, some of them often. */
+    return node->op_type[0] == op_type[0] && !node->is_removed && node->def != NULL &&
+           strcmp(node->op_type, op_type) == 0 && strcmp(node->domain, domain) == 0;
 }
 
 int64_t onnxd_node_int(const onnxd_node *node, const char *name, int64_t absent)

@@ -18,7 +18,12 @@ ONNXD_NODISCARD onnxd_status *onnxd_graph_count_uses(const onnxd_graph *graph, u
 ONNXD_NODISCARD onnxd_status *onnxd_graph_derive_value(onnxd_graph *graph, onnxd_value_id base,
                                                        const char *what, onnxd_value_id *out_value);
 
-/* A constant value named so, of a type without strings, its elements copied. `shape` is static. */
+/* A constant value named so, which holds the tensor with the caller. */
+ONNXD_NODISCARD onnxd_status *onnxd_graph_derive_from(onnxd_graph *graph, onnxd_value_id base,
+                                                      const char *what, onnxd_tensor *tensor,
+                                                      onnxd_value_id *out_value);
+
+/* The same of a type without strings, its elements copied. `shape` is static. */
 ONNXD_NODISCARD onnxd_status *onnxd_graph_derive_tensor(onnxd_graph *graph, onnxd_value_id base,
                                                         const char *what, onnxd_dtype dtype,
                                                         const onnxd_shape *shape,

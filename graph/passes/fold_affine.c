@@ -99,16 +99,23 @@ static size_t channels_of(const onnxd_graph *graph, const onnxd_node *node)
     return fits ? (size_t)(weights->shape.dims[1] * groups) : 0;
 }
 
-/* The channel that element `i` of the weights is for. Those of a ConvTranspose, which begin with
- * the input's channels, are [channels, maps / groups, ...]. */
-static size_t channel_of(const onnxd_node *node, const onnxd_shape *weights, size_t per_channel,
-                         size_t i)
+/* By elements that lie side by side and are for one channel. The weights of a ConvTranspose, which
+ * begin with the input's channels, are [channels, maps / groups, taps]. */
+static void scale_weights(const onnxd_node *node, const onnxd_tensor *weights, const affine *a,
+                          float *scaled)
 {
-    if (!onnxd_node_is(node, "", "ConvTranspose"))
-        return i / per_channel;
-    const size_t maps = (size_t)weights->dims[1], channels = (size_t)weights->dims[0];
-    const size_t groups = (size_t)groups_of(node), taps = per_channel * groups / channels;
-    return i / (channels / groups * maps * taps) * maps + i / taps % maps;
+    const bool is_transposed = onnxd_node_is(node, "", "ConvTranspose");
+    const size_t maps = is_transposed ? (size_t)weights->shape.dims[1] : 0;
+    const size_t channels = (size_t)weights->shape.dims[0];
+    const size_t group_channels = is_transposed ? channels / (size_t)groups_of(node) : 0;
+    const size_t runs = is_transposed ? channels * maps : channels, length = weights->count / runs;
+    const float *from = weights->data;
+    for (size_t r = 0; r < runs; r++, from += length, scaled += length) {
+        const size_t channel = is_transposed ? r / maps / group_channels * maps + r % maps : r;
+        const float factor = a->factors[channel];
+        for (size_t i = 0; i < length; i++)
+            scaled[i] = from[i] * factor;
+    }
 }
 
 static onnxd_status *set_weights(onnxd_graph *graph, onnxd_node *node, onnxd_value_id weights,
@@ -122,21 +129,21 @@ static onnxd_status *set_weights(onnxd_graph *graph, onnxd_node *node, onnxd_val
     return onnxd_graph_set_node_inputs(graph, node, inputs, count);
 }
 
-/* `scaled` has room for the weights. */
-static onnxd_status *take_in(onnxd_graph *graph, onnxd_node *node, const affine *a, float *scaled)
+static onnxd_status *take_in(onnxd_graph *graph, onnxd_node *node, const affine *a)
 {
     const onnxd_tensor *weights = onnxd_node_float_constant(graph, node, WEIGHTS);
     const onnxd_tensor *bias = onnxd_node_float_constant(graph, node, BIAS);
     const onnxd_shape vector = {.rank = 1, .dims = {(int64_t)a->channels}};
-    const float *from = weights->data;
-    const size_t per_channel = weights->count / a->channels;
+    onnxd_tensor *scaled = NULL;
     onnxd_value_id new_weights = ONNXD_NONE, new_bias = ONNXD_NONE;
     for (size_t c = 0; bias != NULL && c < a->channels; c++)
         a->addends[c] += ((const float *)bias->data)[c] * a->factors[c];
-    for (size_t i = 0; i < weights->count; i++)
-        scaled[i] = from[i] * a->factors[channel_of(node, &weights->shape, per_channel, i)];
-    ONNXD_TRY(onnxd_graph_derive_constant(graph, node->inputs[WEIGHTS], "scaled", &weights->shape,
-                                          scaled, &new_weights));
+    ONNXD_TRY(onnxd_tensor_create(ONNXD_FLOAT, &weights->shape, &scaled));
+    scale_weights(node, weights, a, scaled->data);
+    onnxd_status *status =
+        onnxd_graph_derive_from(graph, node->inputs[WEIGHTS], "scaled", scaled, &new_weights);
+    onnxd_tensor_release(scaled);
+    ONNXD_TRY(status);
     ONNXD_TRY(onnxd_graph_derive_constant(graph, node->inputs[WEIGHTS], "shifted", &vector,
                                           a->addends, &new_bias));
     return set_weights(graph, node, new_weights, new_bias);
@@ -157,17 +164,15 @@ static onnxd_status *fold(onnxd_graph *graph, uint32_t *uses, onnxd_node *node, 
                           bool *out_changed)
 {
     const size_t channels = channels_of(graph, node);
-    const size_t count =
-        2 * channels + (channels == 0 ? 0 : onnxd_node_float_constant(graph, node, WEIGHTS)->count);
     if (channels == 0)
         return NULL;
-    float *scratch = onnxd_alloc_zero(count, sizeof(float));
+    float *scratch = onnxd_alloc_zero(channels, 2 * sizeof(float));
     if (scratch == NULL)
-        return onnxd_error_out_of_memory("weights", count * sizeof(float), UINT64_MAX);
+        return onnxd_error_out_of_memory("weights", channels * 2 * sizeof(float), UINT64_MAX);
     affine a = {scratch, scratch + channels, channels};
     onnxd_status *status = NULL;
     if (read_affine(graph, after, &a)) {
-        status = take_in(graph, node, &a, scratch + 2 * channels);
+        status = take_in(graph, node, &a);
         if (status == NULL) {
             replace(graph, uses, node, after);
             *out_changed = true;
