@@ -196,7 +196,8 @@ onnxd_status *onnxd_file_open(const char *root, const char *path, uint64_t max_b
     ONNXD_TRY(onnxd_file_reader_open(root, path, max_bytes, &reader));
     onnxd_status *status = NULL;
     if (reader.size > 0) {
-        data = onnxd_alloc(reader.size);
+        /* For the sake of its huge pages. */
+        data = onnxd_alloc_aligned(reader.size, 64);
         if (data == NULL)
             status = onnxd_error_out_of_memory("the content of a file", reader.size, UINT64_MAX);
     }
