@@ -22,8 +22,10 @@ import built_models  # noqa: E402
 import models as light_models  # noqa: E402
 import real_models  # noqa: E402
 
-# Tolerances where a difference of the last bit can be one of a whole step of a quantised tensor.
-ROUNDED = (5e-2, 5e-2)
+# Tolerances where a difference of the last bit can become one of a whole step of a quantised tensor:
+# of probabilities that are all about 1e-3, and of an encoder's elements up to 3.6, of which
+# quantising changes some by 0.25, and onnxruntime's own optimisations by 0.06.
+ROUNDED_PROBABILITIES, ROUNDED_ENCODING = (1e-2, 0.0), (5e-2, 1e-1)
 
 LIGHT = pathlib.Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 
@@ -192,6 +194,7 @@ def resnet50_int8(path, batch):
     with tempfile.TemporaryDirectory() as folder:
         plain = str(pathlib.Path(folder) / "plain.onnx")
         model = onnx.version_converter.convert_version(model, 13)
+        softmax = [n.name for n in model.graph.node if n.op_type == "Softmax"]
         model.ir_version = 8
         onnx.save(model, plain)
         # Makes batch normalisations part of the convolutions.
@@ -200,6 +203,8 @@ def resnet50_int8(path, batch):
         shape = [d.dim_value for d in value.type.tensor_type.shape.dim]
         quantization.quantize_static(plain, str(path), calibration(value.name, shape),
                                      quant_format=quantization.QuantFormat.QDQ, per_channel=True,
+                                     # All probabilities are less than a step.
+                                     nodes_to_exclude=softmax,
                                      reduce_range=True,
                                      activation_type=quantization.QuantType.QUInt8,
                                      weight_type=quantization.QuantType.QInt8)
@@ -212,7 +217,8 @@ def quantized_cases(match, batch):
             resnet50_int8(path, batch)
         (value,) = onnx.load(path).graph.input
         yield Case("resnet50_int8", path,
-                   [seeded([d.dim_value for d in value.type.tensor_type.shape.dim])], *ROUNDED)
+                   [seeded([d.dim_value for d in value.type.tensor_type.shape.dim])],
+                   *ROUNDED_PROBABILITIES)
     names = [f"minilm_int8_{tokens}" for tokens in (128, 16)]
     if not any(match in name for name in names):
         return
@@ -226,7 +232,8 @@ def quantized_cases(match, batch):
     for tokens, name in zip((128, 16), names):
         if match in name:
             ids = np.random.default_rng(tokens).integers(0, 30522, (batch, tokens))
-            yield Case(name, path, [ids, np.ones((batch, tokens), np.int64)], *ROUNDED)
+            yield Case(name, path, [ids, np.ones((batch, tokens), np.int64)],
+                       *ROUNDED_ENCODING)
 
 
 # ---- factors of bfloat16 -------------------------------------------------------------------------
