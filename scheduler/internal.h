@@ -21,15 +21,17 @@ typedef struct onnxd_device_thread {
     onnxd_request *issuing; /* NULL: none */
     atomic_bool is_woken;   /* written under the mutex */
     /* its own */
-    bool is_issuing; /* told the provider so */
+    bool is_issuing;  /* told the provider so */
+    bool had_request; /* since it last waited */
 } onnxd_device_thread;
 
 /* One device: its queues, its threads, and the thread that waits for its fences. */
 struct onnxd_lane {
     onnxd_scheduler *scheduler;
     onnxd_ep *ep;
-    bool is_host;                 /* kernels run on the device threads; nothing is ever in flight */
-    onnxd_device_thread *devices; /* [device_count]; the first that waits is woken */
+    bool is_host; /* kernels run on the device threads; nothing is ever in flight */
+    onnxd_device_thread
+        *devices; /* [device_count]; one that spins is woken, else the first that waits */
     uint32_t device_count;
     onnxd_worker completion;
     pthread_mutex_t mutex;
@@ -133,6 +135,8 @@ void onnxd_lane_push_continued(onnxd_lane *lane, onnxd_request *request);
  * while there are more. */
 void onnxd_lane_wake(onnxd_lane *lane);
 void onnxd_lane_wake_locked(onnxd_lane *lane);
+/* Ends the wait of this one, whether it spins or sleeps. */
+void onnxd_device_wake_locked(onnxd_device_thread *device);
 /* The same, and whether a waiting request was cancelled. */
 void onnxd_lane_sweep(onnxd_lane *lane);
 /* Marks all that the lane holds as cancelled. */

@@ -217,7 +217,7 @@ void onnxd_lane_stop(onnxd_lane *lane)
     pthread_mutex_lock(&lane->mutex);
     lane->is_ending = true;
     for (uint32_t i = 0; i < lane->device_count; i++)
-        pthread_cond_signal(&lane->devices[i].work);
+        onnxd_device_wake_locked(&lane->devices[i]);
     pthread_cond_broadcast(&lane->issued);
     pthread_mutex_unlock(&lane->mutex);
     for (uint32_t i = 0; i < lane->device_count; i++)

@@ -103,13 +103,14 @@ static void end_issuing(onnxd_device_thread *device)
     device->is_issuing = false;
 }
 
-/* So long a thread looks for its next request before it sleeps: waking it takes as long as a small
- * model does. It lets whoever wants its processor have it. */
+/* So long a thread that had a request looks for the next one before it sleeps: waking it takes as
+ * long as a small model does. It lets whoever wants its processor have it. */
 #define SPIN_NS ((int64_t)20 * 1000)
 
-static void spin_unlocked(onnxd_device_thread *device)
+static void spin_unlocked(onnxd_device_thread *device, int64_t until_ns)
 {
-    const int64_t end_ns = onnxd_now_ns() + SPIN_NS;
+    const int64_t spun_ns = onnxd_now_ns() + SPIN_NS;
+    const int64_t end_ns = spun_ns < until_ns ? spun_ns : until_ns;
     pthread_mutex_unlock(&device->lane->mutex);
     while (!atomic_load_explicit(&device->is_woken, memory_order_relaxed) &&
            onnxd_now_ns() < end_ns)
@@ -120,14 +121,14 @@ static void spin_unlocked(onnxd_device_thread *device)
 /* Until somebody wakes the thread, or the time has come: false. */
 static bool wait_until(onnxd_device_thread *device, int64_t until_ns)
 {
-    bool is_woken = false;
     device->is_waiting = true;
     atomic_store_explicit(&device->is_woken, false, memory_order_relaxed);
-    device->is_spinning = device->is_issuing;
+    device->is_spinning = device->had_request && device->lane->is_host;
+    device->had_request = false;
     if (device->is_spinning)
-        spin_unlocked(device);
+        spin_unlocked(device, until_ns);
     device->is_spinning = false;
-    is_woken = atomic_load_explicit(&device->is_woken, memory_order_relaxed);
+    bool is_woken = atomic_load_explicit(&device->is_woken, memory_order_relaxed);
     if (!is_woken)
         is_woken = onnxd_scheduler_cond_wait(&device->work, &device->lane->mutex, until_ns);
     device->is_waiting = false;
@@ -152,17 +153,24 @@ static void wait_for_work(onnxd_device_thread *device)
         end_issuing(device);
 }
 
+void onnxd_device_wake_locked(onnxd_device_thread *device)
+{
+    device->is_waiting = false;
+    atomic_store_explicit(&device->is_woken, true, memory_order_relaxed);
+    if (!device->is_spinning)
+        pthread_cond_signal(&device->work);
+}
+
 void onnxd_lane_wake_locked(onnxd_lane *lane)
 {
-    uint32_t i = 0;
-    while (i < lane->device_count && !lane->devices[i].is_waiting)
-        i++;
-    if (i == lane->device_count)
-        return;
-    lane->devices[i].is_waiting = false;
-    atomic_store_explicit(&lane->devices[i].is_woken, true, memory_order_relaxed);
-    if (!lane->devices[i].is_spinning)
-        pthread_cond_signal(&lane->devices[i].work);
+    onnxd_device_thread *found = NULL;
+    for (uint32_t i = 0; i < lane->device_count; i++) {
+        onnxd_device_thread *device = &lane->devices[i];
+        if (device->is_waiting && (found == NULL || (device->is_spinning && !found->is_spinning)))
+            found = device;
+    }
+    if (found != NULL)
+        onnxd_device_wake_locked(found);
 }
 
 /* A wake-up may have come for more than the one request that its thread takes, and the time that
@@ -184,6 +192,7 @@ onnxd_request *onnxd_lane_take(onnxd_device_thread *device)
     if (request == NULL)
         end_issuing(device);
     device->issuing = request;
+    device->had_request = request != NULL;
     lane->in_flight_count += request != NULL;
     pass_on_locked(lane);
     pthread_mutex_unlock(&lane->mutex);

@@ -71,6 +71,7 @@ class Checks(unittest.TestCase):
         self.assertEqual(len(self.problems(check_source.check_words, "a.md", "TO" "DO: x\n")), 1)
         self.assertEqual(
             len(self.problems(check_source.check_limits, "a.c", "Test(a, b, .timeout = 9)\n")), 1)
+        self.assertEqual(self.problems(check_source.check_limits, "a.c", "Test(a, timeout)\n"), [])
         self.assertEqual(len(self.problems(check_source.check_layout, "a.c", "x \n")), 1)
         self.assertEqual(len(self.problems(check_source.check_layout, "a.c", "x")), 1)
 

@@ -65,7 +65,8 @@ def main():
     for path in source_tree.files(".c", ".h", ".cpp", ".cu", ".inc"):
         if path.parts[0] not in ("tests", "bench"):
             problems.extend(check_calls(path))
-        problems.extend(check_limits(path))
+        else:
+            problems.extend(check_limits(path))
         problems.extend(check_layout(path))
     for path in source_tree.files(*WORD_FILES):
         if path.name != "check_source.py":

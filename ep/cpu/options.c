@@ -70,8 +70,9 @@ const onnxd_ep_option_def onnxd_cpu_option_defs[] = {
      .offset = FIELD(precision),
      .choices = precision_choices,
      .help = "bf16: where it is likely faster, matrix products and convolutions with constant "
-             "weights round their factors to bfloat16 and sum in fp32: all of them on processors "
-             "with AVX512_BF16, elsewhere those of few rows and many weights, while the others "
+             "weights round their factors to bfloat16 and sum in fp32: all of them where "
+             "AVX512_BF16 is faster than fp32, elsewhere those of few rows and many weights, while "
+             "the others "
              "stay as exact as with fp32; fp32: none"},
     {.key = NULL},
 };

@@ -168,7 +168,8 @@ static onnxd_status *fold(onnxd_graph *graph, uint32_t *uses, onnxd_node *node, 
         return NULL;
     float *scratch = onnxd_alloc_zero(channels, 2 * sizeof(float));
     if (scratch == NULL)
-        return onnxd_error_out_of_memory("weights", channels * 2 * sizeof(float), UINT64_MAX);
+        return onnxd_error_out_of_memory("factors of channels", channels * 2 * sizeof(float),
+                                         UINT64_MAX);
     affine a = {scratch, scratch + channels, channels};
     onnxd_status *status = NULL;
     if (read_affine(graph, after, &a)) {

@@ -20,7 +20,7 @@
  * multiplications, several times the weights can cost. */
 #define MULTIPLICATIONS_PER_LANE 6e9
 #define BYTES_PER_S 12e9
-/* About what a multiplication costs for each element that is transformed. */
+/* Transforming an element takes about as long as so many multiplications. */
 #define TRANSFORMATION 12
 
 /* Seconds of `rows` rows through `matrices` matrices of weights. */

@@ -88,7 +88,7 @@ static bool deal_out(const onnxd_convolution *c, tile_groups *out)
     const onnxd_image_window *w = &c->shape.window;
     const size_t tile = onnxd_convolution_winograd_tile(c->method);
     const size_t matrices = ONNXD_SIMD_WINOGRAD_MATRICES(tile);
-    const bool is_far = c->group_packed > FAR_BYTES / sizeof(float) / matrices;
+    const bool is_far = c->group_packed >= FAR_BYTES / sizeof(float) / matrices;
     const size_t most = is_far ? MOST_TILES : GROUP_ROWS / matrices;
     tile_groups g = {.tile = tile,
                      .matrices = matrices,
@@ -143,11 +143,11 @@ typedef struct tile_place {
     int64_t y, x; /* of its first output pixel */
 } tile_place;
 
-static tile_place place_of(const winograd_run *run, size_t tile)
+static tile_place place_of(const winograd_run *run, size_t index)
 {
-    const size_t rest = tile % run->per_image;
+    const size_t rest = index % run->per_image;
     const int64_t extent = (int64_t)run->groups.tile;
-    return (tile_place){tile / run->per_image, (int64_t)(rest / run->across) * extent,
+    return (tile_place){index / run->per_image, (int64_t)(rest / run->across) * extent,
                         (int64_t)(rest % run->across) * extent};
 }
 
@@ -158,11 +158,11 @@ static void transform_input(void *context, size_t index, uint32_t worker)
     const onnxd_image_window *w = &c->shape.window;
     const tile_place tile = place_of(run, run->first + index);
     const float *pixels[ONNXD_SIMD_MOST_MATRICES];
-    const int64_t extent = (int64_t)run->groups.tile + WINDOW - 1;
+    const int64_t in_extent = (int64_t)run->groups.tile + WINDOW - 1;
     (void)worker;
-    for (int64_t i = 0; i < extent * extent; i++) {
-        const int64_t y = tile.y - w->pad_begin[1] + i / extent;
-        const int64_t x = tile.x - w->pad_begin[2] + i % extent;
+    for (int64_t i = 0; i < in_extent * in_extent; i++) {
+        const int64_t y = tile.y - w->pad_begin[1] + i / in_extent;
+        const int64_t x = tile.x - w->pad_begin[2] + i % in_extent;
         const bool is_inside = y >= 0 && y < w->in[1] && x >= 0 && x < w->in[2];
         pixels[i] =
             !is_inside

@@ -4,9 +4,9 @@
  *
  *   gathered  windows of one pixel or of few channels: the rows of the product are put together and
  *             widened block by block
- *   by rows   of few channels and multiplied as bytes: each row of a window is read where it lies
- * in the image, or gathered where it reaches beyond direct    else: the image is widened as a
- * whole, the rows are read where they lie
+ *   by rows   windows of few channels that are multiplied as bytes: each of a window's rows is read
+ *             where it lies in the image, and put together where it reaches beyond
+ *   direct    else: the image is widened as a whole, the rows are read where they lie
  *
  * Threads: preparing from any; run by one thread and its team.
  */

@@ -15,7 +15,8 @@
  *
  * Packed B is cut into panels of tile_columns columns. A panel holds, for each step of the depth,
  * its columns one after the other, of each the two or four elements. Where a depth does not end
- * with a whole step, at the end of each tap or of all of them, B has zeros, and A anything.
+ * with a whole step, at the end of each tap or of those that are joined, B has zeros, and A
+ * anything.
  */
 #ifndef ONNXD_EP_CPU_COMPUTE_INTEGER_PRODUCT_H
 #define ONNXD_EP_CPU_COMPUTE_INTEGER_PRODUCT_H

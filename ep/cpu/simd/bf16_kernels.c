@@ -6,6 +6,7 @@
 #include "ep/cpu/simd/integer_vector.h"
 #include "ep/cpu/simd/levels.h"
 #include "ep/cpu/simd/panel_fetch.h"
+#include "ep/cpu/simd/row_lists.h"
 #include "ep/cpu/simd/vector_math.h"
 
 /* ---- pairs ----------------------------------------------------------------------------------- */
@@ -66,7 +67,7 @@ INLINED void multiply(const onnxd_simd_bf16_tile *tile, size_t first, const size
         UNROLLED
         for (size_t p = 0; p < parts; p++, b += 2 * TILE_COLUMNS) {
             panel_fetch_step(is_fetching, &next);
-            panel_expect(b);
+            panel_expect(parts == 1, b);
             add_step(a, k + p, b, rows, sums[p]);
         }
     }
@@ -88,47 +89,23 @@ INLINED void multiply(const onnxd_simd_bf16_tile *tile, size_t first, const size
 typedef void (*tile_function)(const onnxd_simd_bf16_tile *tile, size_t first, panel_fetch next,
                               float *out);
 
-#define BY_ROWS(rows, parts)                                                                       \
+#define BY_ROWS(rows)                                                                              \
     static void multiply_##rows(const onnxd_simd_bf16_tile *tile, size_t first, panel_fetch next,  \
                                 float *out)                                                        \
     {                                                                                              \
-        multiply(tile, first, rows, parts, false, next, out);                                      \
+        multiply(tile, first, rows, 4 / (rows < 4 ? rows : 4), false, next, out);                  \
     }                                                                                              \
     static void fetching_##rows(const onnxd_simd_bf16_tile *tile, size_t first, panel_fetch next,  \
                                 float *out)                                                        \
     {                                                                                              \
-        multiply(tile, first, rows, parts, true, next, out);                                       \
+        multiply(tile, first, rows, 4 / (rows < 4 ? rows : 4), true, next, out);                   \
     }
-BY_ROWS(1, 4)
-BY_ROWS(2, 2)
-BY_ROWS(3, 1)
-BY_ROWS(4, 1)
-#if TILE_ROWS > 4
-BY_ROWS(5, 1)
-BY_ROWS(6, 1)
-#endif
-#if TILE_ROWS > 6
-BY_ROWS(7, 1)
-BY_ROWS(8, 1)
-BY_ROWS(9, 1)
-BY_ROWS(10, 1)
-BY_ROWS(11, 1)
-BY_ROWS(12, 1)
-#endif
+EACH_ROWS(TILE_ROWS, BY_ROWS)
 #undef BY_ROWS
 
-#define FIRST_ROWS(prefix) prefix##1, prefix##2, prefix##3, prefix##4
-#if TILE_ROWS > 6
-#define ALL_ROWS(prefix)                                                                           \
-    FIRST_ROWS(prefix), prefix##5, prefix##6, prefix##7, prefix##8, prefix##9, prefix##10,         \
-        prefix##11, prefix##12
-#elif TILE_ROWS > 4
-#define ALL_ROWS(prefix) FIRST_ROWS(prefix), prefix##5, prefix##6
-#else
-#define ALL_ROWS(prefix) FIRST_ROWS(prefix)
-#endif
 /* [is_fetching][rows - 1] */
-static const tile_function by_rows[2][TILE_ROWS] = {{ALL_ROWS(multiply_)}, {ALL_ROWS(fetching_)}};
+static const tile_function by_rows[2][TILE_ROWS] = {{ROWS_LIST(TILE_ROWS, multiply_)},
+                                                    {ROWS_LIST(TILE_ROWS, fetching_)}};
 
 /* ---- after it -------------------------------------------------------------------------------- */
 
@@ -174,12 +151,11 @@ void OWN_NAME(onnxd_simd_bf16_product)(const onnxd_simd_bf16_tile *tile)
 {
     float results[TILE_ROWS * TILE_COLUMNS];
     const tile_function *of_rows = by_rows[panel_fetch_pays(tile->b_next, tile->rows)];
-    const size_t passes = (tile->rows + TILE_ROWS - 1) / TILE_ROWS;
+    const size_t passes = row_passes_of(tile->rows, TILE_ROWS);
     panel_fetch next = panel_fetch_of(tile->b_next, passes);
     size_t first = 0;
-    /* Passes of about equally many rows: those of few read B faster than they multiply. */
     for (size_t left = passes; left > 0; left--) {
-        const size_t rows = (tile->rows - first + left - 1) / left;
+        const size_t rows = rows_of_pass(tile->rows - first, left);
         of_rows[rows - 1](tile, first, next, results);
         panel_fetch_pass(&next, tile->pairs);
         store(tile, first, rows, results);

@@ -2,6 +2,7 @@
 #include "ep/cpu/simd/integer_vector.h"
 #include "ep/cpu/simd/levels.h"
 #include "ep/cpu/simd/panel_fetch.h"
+#include "ep/cpu/simd/row_lists.h"
 
 #if defined(__AVX2__)
 
@@ -61,6 +62,17 @@ INLINED void add_marked(const uint8_t *const *a, size_t k, const int8_t *b, cons
 }
 #endif
 
+#if !defined(__AVX512VNNI__)
+INLINED void expect_two(const size_t rows, const bool is_fetching, panel_fetch *next,
+                        const int8_t *b)
+{
+    panel_fetch_step(is_fetching, next);
+    panel_fetch_step(is_fetching, next);
+    panel_expect(rows > 2, b);
+    panel_expect(rows > 2, b + PANEL_STEP_BYTES);
+}
+#endif
+
 INLINED void run(const onnxd_simd_byte_tile *tile, size_t first, panel_fetch next,
                  const size_t rows, const bool is_fetching)
 {
@@ -87,13 +99,11 @@ INLINED void run(const onnxd_simd_byte_tile *tile, size_t first, panel_fetch nex
          * sums in memory. */
         while (k + 2 <= tile->steps) {
             for (; k + 2 <= tile->steps && *marks; k += 2, b += 8 * TILE_COLUMNS, marks++) {
-                panel_fetch_step(is_fetching, &next);
-                panel_fetch_step(is_fetching, &next);
+                expect_two(rows, is_fetching, &next, b);
                 add_marked(a, k, b, rows, sums);
             }
             for (; k + 2 <= tile->steps && !*marks; k += 2, b += 8 * TILE_COLUMNS, marks++) {
-                panel_fetch_step(is_fetching, &next);
-                panel_fetch_step(is_fetching, &next);
+                expect_two(rows, is_fetching, &next, b);
                 add_step(a, k, b, rows, sums);
                 add_step(a, k + 1, b + 4 * TILE_COLUMNS, rows, sums);
             }
@@ -101,7 +111,7 @@ INLINED void run(const onnxd_simd_byte_tile *tile, size_t first, panel_fetch nex
 #endif
         for (; k < tile->steps; k++, b += 4 * TILE_COLUMNS) {
             panel_fetch_step(is_fetching, &next);
-            panel_expect(b);
+            panel_expect(rows > 2, b);
             add_step(a, k, b, rows, sums);
         }
     }
@@ -113,6 +123,8 @@ INLINED void run(const onnxd_simd_byte_tile *tile, size_t first, panel_fetch nex
     }
 }
 
+typedef void (*tile_function)(const onnxd_simd_byte_tile *tile, size_t first, panel_fetch next);
+
 #define BY_ROWS(rows)                                                                              \
     static void run_##rows(const onnxd_simd_byte_tile *tile, size_t first, panel_fetch next)       \
     {                                                                                              \
@@ -122,48 +134,21 @@ INLINED void run(const onnxd_simd_byte_tile *tile, size_t first, panel_fetch nex
     {                                                                                              \
         run(tile, first, next, rows, true);                                                        \
     }
-BY_ROWS(1)
-BY_ROWS(2)
-BY_ROWS(3)
-BY_ROWS(4)
-#if BYTE_ROWS > 4
-BY_ROWS(5)
-BY_ROWS(6)
-BY_ROWS(7)
-BY_ROWS(8)
-#endif
-#if BYTE_ROWS > 8
-BY_ROWS(9)
-BY_ROWS(10)
-BY_ROWS(11)
-BY_ROWS(12)
-#endif
+EACH_ROWS(BYTE_ROWS, BY_ROWS)
 #undef BY_ROWS
 
-typedef void (*tile_function)(const onnxd_simd_byte_tile *tile, size_t first, panel_fetch next);
-
-#define FIRST_ROWS(prefix) prefix##1, prefix##2, prefix##3, prefix##4
-#if BYTE_ROWS > 8
-#define ALL_ROWS(prefix)                                                                           \
-    FIRST_ROWS(prefix), prefix##5, prefix##6, prefix##7, prefix##8, prefix##9, prefix##10,         \
-        prefix##11, prefix##12
-#elif BYTE_ROWS > 4
-#define ALL_ROWS(prefix) FIRST_ROWS(prefix), prefix##5, prefix##6, prefix##7, prefix##8
-#else
-#define ALL_ROWS(prefix) FIRST_ROWS(prefix)
-#endif
 /* [is_fetching][rows - 1] */
-static const tile_function by_rows[2][BYTE_ROWS] = {{ALL_ROWS(run_)}, {ALL_ROWS(fetching_)}};
+static const tile_function by_rows[2][BYTE_ROWS] = {{ROWS_LIST(BYTE_ROWS, run_)},
+                                                    {ROWS_LIST(BYTE_ROWS, fetching_)}};
 
 void OWN_NAME(onnxd_simd_byte_product)(const onnxd_simd_byte_tile *tile)
 {
     const tile_function *of_rows = by_rows[panel_fetch_pays(tile->b_next, tile->rows)];
-    const size_t passes = (tile->rows + BYTE_ROWS - 1) / BYTE_ROWS;
+    const size_t passes = row_passes_of(tile->rows, BYTE_ROWS);
     panel_fetch next = panel_fetch_of(tile->b_next, passes);
     size_t first = 0;
-    /* Passes of about equally many rows: those of few read B faster than they multiply. */
     for (size_t left = passes; left > 0; left--) {
-        const size_t rows = (tile->rows - first + left - 1) / left;
+        const size_t rows = rows_of_pass(tile->rows - first, left);
         of_rows[rows - 1](tile, first, next);
         panel_fetch_pass(&next, tile->taps * tile->steps);
         first += rows;

@@ -5,6 +5,7 @@
  */
 #include "ep/cpu/simd/integer_vector.h"
 #include "ep/cpu/simd/levels.h"
+#include "ep/cpu/simd/row_lists.h"
 
 /* ---- the product ----------------------------------------------------------------------------- */
 
@@ -56,49 +57,19 @@ INLINED void run(const onnxd_simd_integer_tile *tile, size_t first, const size_t
     {                                                                                              \
         run(tile, first, rows);                                                                    \
     }
-BY_ROWS(1)
-BY_ROWS(2)
-BY_ROWS(3)
-BY_ROWS(4)
-#if TILE_ROWS > 4
-BY_ROWS(5)
-BY_ROWS(6)
-#endif
-#if TILE_ROWS > 6
-BY_ROWS(7)
-BY_ROWS(8)
-BY_ROWS(9)
-BY_ROWS(10)
-BY_ROWS(11)
-BY_ROWS(12)
-#endif
+EACH_ROWS(TILE_ROWS, BY_ROWS)
 #undef BY_ROWS
 
 void LEVEL_NAME(onnxd_simd_integer_product)(const onnxd_simd_integer_tile *tile)
 {
-    static void (*const run_rows[TILE_ROWS])(const onnxd_simd_integer_tile *, size_t) = {
-        run_1,
-        run_2,
-        run_3,
-        run_4,
-#if TILE_ROWS > 4
-        run_5,
-        run_6,
-#endif
-#if TILE_ROWS > 6
-        run_7,
-        run_8,
-        run_9,
-        run_10,
-        run_11,
-        run_12,
-#endif
-    };
+    static void (*const by_rows[TILE_ROWS])(const onnxd_simd_integer_tile *,
+                                            size_t) = {ROWS_LIST(TILE_ROWS, run_)};
     size_t first = 0;
-    for (; first + TILE_ROWS <= tile->rows; first += TILE_ROWS)
-        run_rows[TILE_ROWS - 1](tile, first);
-    if (first < tile->rows)
-        run_rows[tile->rows - first - 1](tile, first);
+    for (size_t left = row_passes_of(tile->rows, TILE_ROWS); left > 0; left--) {
+        const size_t rows = rows_of_pass(tile->rows - first, left);
+        by_rows[rows - 1](tile, first);
+        first += rows;
+    }
 }
 
 /* ---- the sums -------------------------------------------------------------------------------- */

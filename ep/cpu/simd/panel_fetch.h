@@ -13,7 +13,7 @@
 /* What the next tile needs of B comes from far. Every pass of rows over this tile's B brings its
  * share of it nearer, so much at each step: all at once would have to be waited for. */
 typedef struct panel_fetch {
-    const char *at;
+    uintptr_t at; /* an address that is never read from, and may be beyond what is there */
     size_t step_bytes;
 } panel_fetch;
 
@@ -27,8 +27,11 @@ static inline bool panel_fetch_pays(const void *next, size_t rows)
  * fetches. */
 static inline panel_fetch panel_fetch_of(const void *next, size_t passes)
 {
-    return (panel_fetch){next, PANEL_STEP_BYTES / (passes == 0 ? 1 : passes)};
+    const size_t shares = passes == 0 ? 1 : passes;
+    return (panel_fetch){(uintptr_t)next, (PANEL_STEP_BYTES + shares - 1) / shares};
 }
+
+#define PANEL_PREFETCH(address, locality) __builtin_prefetch((const void *)(address), 0, locality)
 
 INLINED void panel_fetch_step(const bool is_fetching, panel_fetch *fetch)
 {
@@ -36,26 +39,25 @@ INLINED void panel_fetch_step(const bool is_fetching, panel_fetch *fetch)
         return;
     UNROLLED
     for (size_t i = 0; i < PANEL_STEP_BYTES; i += CACHE_LINE)
-        __builtin_prefetch(fetch->at + i, 0, 2);
+        PANEL_PREFETCH(fetch->at + i, 2);
     fetch->at += fetch->step_bytes;
 }
 
 /* After a pass over `steps` steps, which worked on a copy. */
 static inline void panel_fetch_pass(panel_fetch *fetch, size_t steps)
 {
-    if (fetch->at != NULL)
-        fetch->at += steps * fetch->step_bytes;
+    fetch->at += steps * fetch->step_bytes;
 }
 
 /* The step of this tile's panel that comes some steps after `b`, from the second-level cache, where
- * the panels of wide vectors mostly are. */
-INLINED void panel_expect(const void *b)
+ * the panels of wide vectors mostly are. Not for one or two rows, as above. */
+INLINED void panel_expect(const bool is_expecting, const void *b)
 {
-    if (STEPS_AHEAD == 0)
+    if (STEPS_AHEAD == 0 || !is_expecting)
         return;
     UNROLLED
     for (size_t i = 0; i < PANEL_STEP_BYTES; i += CACHE_LINE)
-        __builtin_prefetch((const char *)b + STEPS_AHEAD * PANEL_STEP_BYTES + i);
+        PANEL_PREFETCH((uintptr_t)b + STEPS_AHEAD * PANEL_STEP_BYTES + i, 3);
 }
 
 #endif

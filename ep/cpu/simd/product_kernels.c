@@ -7,6 +7,7 @@
  */
 #include "ep/cpu/simd/levels.h"
 #include "ep/cpu/simd/panel_fetch.h"
+#include "ep/cpu/simd/row_lists.h"
 #include "ep/cpu/simd/vector_math.h"
 
 typedef struct sums {
@@ -59,7 +60,7 @@ INLINED void multiply_packed(const onnxd_simd_tile *tile, size_t first, const si
     for (; b != end; a += TILE_ROWS, b += TILE_COLUMNS) {
         vf column[TILE_VECTORS];
         panel_fetch_step(is_fetching, next);
-        panel_expect(b);
+        panel_expect(true, b);
         load_columns(b, column);
         UNROLLED
         for (size_t i = 0; i < rows; i++)
@@ -97,8 +98,7 @@ INLINED void multiply(const onnxd_simd_tile *tile, size_t first, const size_t ro
             UNROLLED
             for (size_t p = 0; p < parts; p++, b += TILE_COLUMNS) {
                 panel_fetch_step(is_fetching, next);
-                if (parts == 1)
-                    panel_expect(b);
+                panel_expect(parts == 1, b);
                 add_step(a, k + p, b, rows, p == 0 ? s : &part[p - 1]);
             }
         }
@@ -220,44 +220,18 @@ typedef void (*tile_function)(const onnxd_simd_tile *tile, size_t first, panel_f
     ROWS_CASE(name, rows, parts, LANES, false, false)                                              \
     ROWS_CASE(packed_##name, rows, parts, LANES, true, false)                                      \
     ROWS_CASE(some_##name, rows, parts, tile->columns % LANES, tile->a_packed != NULL, false)
-#define BY_ROWS(name, rows, parts)                                                                 \
-    NEAR_CASES(name, rows, parts)                                                                  \
-    ROWS_CASE(fetching_##name, rows, parts, LANES, false, true)                                    \
-    ROWS_CASE(fetching_packed_##name, rows, parts, LANES, true, true)
+#define BY_ROWS(rows)                                                                              \
+    NEAR_CASES(run_##rows, rows, 1)                                                                \
+    ROWS_CASE(fetching_run_##rows, rows, 1, LANES, false, true)                                    \
+    ROWS_CASE(fetching_packed_run_##rows, rows, 1, LANES, true, true)
 /* One or two rows that are all there are: the only pass reads B in the order of memory, which the
  * processor foresees. */
 NEAR_CASES(only_1, 1, 4)
 NEAR_CASES(only_2, 2, 2)
-BY_ROWS(run_1, 1, 1)
-BY_ROWS(run_2, 2, 1)
-BY_ROWS(run_3, 3, 1)
-BY_ROWS(run_4, 4, 1)
-#if TILE_ROWS > 4
-BY_ROWS(run_5, 5, 1)
-BY_ROWS(run_6, 6, 1)
-#endif
-#if TILE_ROWS > 6
-BY_ROWS(run_7, 7, 1)
-BY_ROWS(run_8, 8, 1)
-BY_ROWS(run_9, 9, 1)
-BY_ROWS(run_10, 10, 1)
-BY_ROWS(run_11, 11, 1)
-BY_ROWS(run_12, 12, 1)
-#endif
+EACH_ROWS(TILE_ROWS, BY_ROWS)
 #undef BY_ROWS
 #undef NEAR_CASES
 #undef ROWS_CASE
-
-#define FIRST_ROWS(prefix) prefix##run_1, prefix##run_2, prefix##run_3, prefix##run_4
-#if TILE_ROWS > 6
-#define ALL_ROWS(prefix)                                                                           \
-    FIRST_ROWS(prefix), prefix##run_5, prefix##run_6, prefix##run_7, prefix##run_8, prefix##run_9, \
-        prefix##run_10, prefix##run_11, prefix##run_12
-#elif TILE_ROWS > 4
-#define ALL_ROWS(prefix) FIRST_ROWS(prefix), prefix##run_5, prefix##run_6
-#else
-#define ALL_ROWS(prefix) FIRST_ROWS(prefix)
-#endif
 
 typedef struct tile_functions {
     tile_function only[2], rows[TILE_ROWS];
@@ -266,7 +240,7 @@ typedef struct tile_functions {
     {                                                                                              \
         {only##only_1, only##only_2},                                                              \
         {                                                                                          \
-            ALL_ROWS(prefix)                                                                       \
+            ROWS_LIST(TILE_ROWS, prefix##run_)                                                     \
         }                                                                                          \
     }
 /* [is_fetching][is_packed] */
@@ -297,12 +271,12 @@ static row_passes passes_of(const onnxd_simd_tile *tile)
     return (row_passes){whole - 1, {half, TILE_ROWS + rest - half}};
 }
 
-static size_t run_pass(const onnxd_simd_tile *tile, tile_function function, size_t first,
+static size_t run_pass(const onnxd_simd_tile *tile, const tile_functions *f, size_t first,
                        size_t rows, panel_fetch *next)
 {
     if (rows == 0)
         return first;
-    function(tile, first, *next);
+    f->rows[rows - 1](tile, first, *next);
     panel_fetch_pass(next, tile->taps * tile->depth);
     return first + rows;
 }
@@ -318,10 +292,9 @@ static void run_wide(const onnxd_simd_tile *tile, const tile_functions *f)
     panel_fetch next = panel_fetch_of(tile->b_next, count);
     size_t first = 0;
     for (size_t i = 0; i < passes.tiles; i++)
-        first = run_pass(tile, f->rows[TILE_ROWS - 1], first, TILE_ROWS, &next);
+        first = run_pass(tile, f, first, TILE_ROWS, &next);
     for (size_t i = 0; i < 2; i++)
-        first = run_pass(tile, passes.rest[i] == 0 ? NULL : f->rows[passes.rest[i] - 1], first,
-                         passes.rest[i], &next);
+        first = run_pass(tile, f, first, passes.rest[i], &next);
 }
 
 /* ---- narrow tiles ---------------------------------------------------------------------------- */

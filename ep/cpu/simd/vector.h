@@ -12,6 +12,8 @@
 #include "base/compiler.h"
 #include "ep/cpu/simd/simd.h"
 
+/* STEPS_AHEAD: so many steps of the depth before they are multiplied by, columns are called into
+ * the first-level cache, which holds fewer steps of wide vectors; 0: never. */
 #if defined(__AVX512F__)
 #include <immintrin.h>
 #define LEVEL_LANES 16

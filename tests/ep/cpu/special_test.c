@@ -243,10 +243,10 @@ Test(special, reductions)
                                         "ReduceSumSquare", "ReduceLogSum"};
     const int64_t dims[] = {3, 20, 1, 9};
     fixture f = open_both();
-    f.sums = true;
     for (int round = 0; round < 8 * ROUNDS; round++) {
         /* The logarithm of what large numbers leave when they cancel can be any. */
         const bool may_cancel = round % 8 != 7;
+        f.sums = round % 8 < 2;
         const int kind = may_cancel ? round % 7 : round % 5;
         for (int bits = 0; bits < 16; bits++) {
             test_node t;

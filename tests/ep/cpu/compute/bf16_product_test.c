@@ -239,3 +239,17 @@ Test(bf16_product, gains_for_all_rows_only_where_it_is_faster)
     cr_expect_eq(gain_of(take_long, ONNXD_BF16_FEW_ROWS).rows, ONNXD_BF16_FEW_ROWS);
     cr_expect_eq(gain_of(do_nothing, ONNXD_BF16_FEW_ROWS).rows, ONNXD_BF16_FEW_ROWS);
 }
+
+Test(bf16_product, measuring_without_memory)
+{
+    onnxd_simd simd = *onnxd_simd_table(ONNXD_SIMD_PORTABLE);
+    onnxd_simd_bf16_gain gain = {7, 8};
+    simd.bf16_gain.rows = SIZE_MAX;
+    onnxd_alloc_fail_at(1, 0);
+    onnxd_status *status = onnxd_bf16_gain(&simd, &gain);
+    onnxd_alloc_fail_at(0, 0);
+    cr_assert_not_null(status);
+    cr_expect_eq(onnxd_status_code(status), ONNXD_OUT_OF_MEMORY);
+    cr_expect(gain.rows == 7 && gain.weights == 8);
+    onnxd_status_free(status);
+}

@@ -5,6 +5,7 @@
 #define GATHERED ONNXD_CONVOLUTION_GATHERED
 #define DEPTHWISE ONNXD_CONVOLUTION_DEPTHWISE
 #define WINOGRAD ONNXD_CONVOLUTION_WINOGRAD
+#define WINOGRAD_2X2 ONNXD_CONVOLUTION_WINOGRAD_2X2
 #define ONES                                                                                       \
     {                                                                                              \
         1, 1, 1                                                                                    \
@@ -258,6 +259,18 @@ const convolution_case convolution_cases[] = {
      {0, 1, 1},
      {0, 1, 1},
      WINOGRAD},
+    {"winograd, small image",
+     3,
+     64,
+     64,
+     1,
+     {1, 6, 6},
+     {1, 3, 3},
+     ONES,
+     ONES,
+     {0, 1, 1},
+     {0, 1, 1},
+     WINOGRAD_2X2},
     {"winograd, one pixel",
      1,
      16,

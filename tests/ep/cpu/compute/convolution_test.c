@@ -76,7 +76,7 @@ static void check_trials(const onnxd_simd *simd)
     int count = 0;
     for (size_t n = 0; n < convolution_case_count; n++) {
         const convolution_case *of = &convolution_cases[n];
-        if (of->chosen != ONNXD_CONVOLUTION_WINOGRAD)
+        if (!onnxd_convolution_is_winograd(of->chosen))
             continue;
         for (int m = ONNXD_CONVOLUTION_WINOGRAD; m <= ONNXD_CONVOLUTION_WINOGRAD_2X2; m++) {
             const onnxd_convolution_method method = (onnxd_convolution_method)m;

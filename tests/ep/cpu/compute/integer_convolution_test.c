@@ -182,7 +182,28 @@ static void check_methods(const onnxd_simd *simd)
     }
 }
 
+/* Two weights of 100 next to each other do not fit: by rows the fourth and the fifth are, in all of
+ * the window the third and the fourth. */
+static void check_fitting_methods(const onnxd_simd *simd)
+{
+    static const convolution_case of = SQUARE(1, 1, 1, 3, 1, 1);
+    for (size_t first = 2; first <= 3 && simd->byte_product != NULL; first++) {
+        integer_data data;
+        onnxd_integer_convolution c;
+        data_init(&of, 32, &data);
+        memset(data.weights, 0, data.weight_count);
+        data.weights[first] = data.weights[first + 1] = 100;
+        cr_assert(onnxd_integer_convolution_init(&c, simd, &data.shape, data.weights, 1));
+        const bool is_by_rows = simd->takes_any_bytes || first == 2;
+        cr_expect(c.is_fours, "%zu", first);
+        cr_expect_eq(c.is_by_rows, is_by_rows, "%zu", first);
+        cr_expect_eq(c.row_taps, is_by_rows ? 3 : 9, "%zu", first);
+        data_deinit(&data);
+    }
+}
+
 Test(integer_convolution, windows_of_few_channels_are_read_by_rows)
 {
     each_level(check_methods);
+    each_level(check_fitting_methods);
 }

@@ -152,8 +152,8 @@ static void check_all(const onnxd_simd *simd)
         check_product(simd, &any_bytes[i]);
 }
 
-/* 255 times two weights next to each other has to be within 16 bits, of one tap or of all, unless
- * the level takes any. */
+/* 255 times two weights next to each other has to be within 16 bits, of one tap or of those that
+ * are joined, unless the level takes any. */
 static void check_fit(const onnxd_simd *simd)
 {
     static const int8_t weights[][4] = {
@@ -172,9 +172,36 @@ static void check_fit(const onnxd_simd *simd)
     }
 }
 
+/* Nine taps of one channel: what stands next to each other depends on how many are joined. */
+static void check_joined_fit(const onnxd_simd *simd)
+{
+    static const struct {
+        int8_t weights[9];
+        size_t joined;
+        bool fits;
+    } rows[] = {
+        {{0, 0, 0, 100, 100, 0, 0, 0, 0}, 3, false}, {{0, 0, 0, 100, 100, 0, 0, 0, 0}, 9, true},
+        {{0, 0, 100, 100, 0, 0, 0, 0, 0}, 3, true},  {{0, 0, 100, 100, 0, 0, 0, 0, 0}, 9, false},
+        {{0, 0, 100, 100, 0, 0, 0, 0, 0}, 1, true},
+    };
+    for (size_t i = 0; i < ONNXD_COUNT(rows); i++) {
+        const onnxd_integer_matrix b = {.data = (const uint8_t *)rows[i].weights,
+                                        .step = ONNXD_FOUR,
+                                        .taps = 9,
+                                        .depth = 1,
+                                        .columns = 1,
+                                        .joined = rows[i].joined,
+                                        .tap_stride = 1,
+                                        .step_stride = 9};
+        const bool fits = simd->takes_any_bytes || (simd->byte_product != NULL && rows[i].fits);
+        cr_assert_eq(onnxd_integer_fits_fours(simd, &b), fits, "row %zu", i);
+    }
+}
+
 Test(integer_fours, sums_of_16_bits_have_to_fit)
 {
     each_level(check_fit);
+    each_level(check_joined_fit);
 }
 
 Test(integer_dense, sums_are_exact)
