@@ -54,6 +54,26 @@ Test(scheduler, computes_side_by_side_when_split)
     expect_results(WIDE_SPLIT);
 }
 
+/* Its thread looks for another request at that time, and sleeps without an end when it missed the
+ * stop. */
+static void stop_after_a_request(const char *spec)
+{
+    for (int i = 0; i < 40; i++) {
+        fixture f;
+        fixture_setup(&f, spec, 4, 0);
+        fixture_submit(&f, 1, (float)i);
+        collector_wait(&f.done, 1);
+        fixture_expect(f.done.requests[0]);
+        fixture_teardown(&f);
+    }
+}
+
+Test(scheduler, a_stop_comes_right_after_a_request)
+{
+    stop_after_a_request(CPU);
+    stop_after_a_request(WIDE_CPU);
+}
+
 static void expect_order(const char *spec)
 {
     fixture f;
