@@ -37,8 +37,9 @@ static double winograd_cost(const onnxd_simd *simd, const onnxd_convolution_shap
 {
     const onnxd_image_window *w = &s->window;
     const double matrices = (double)ONNXD_SIMD_WINOGRAD_MATRICES(tile);
-    const double tiles = (double)(w->batch * (((size_t)w->out[1] + tile - 1) / tile) *
-                                  (((size_t)w->out[2] + tile - 1) / tile));
+    const size_t down = ((size_t)w->out[1] + tile - 1) / tile;
+    const size_t across = ((size_t)w->out[2] + tile - 1) / tile;
+    const double tiles = (double)(w->batch * down * across);
     const double transformed = matrices * tiles * (double)(w->channels + s->maps);
     return cost(simd, s, matrices, tiles) +
            TRANSFORMATION * transformed / (MULTIPLICATIONS_PER_LANE * simd->lanes);
