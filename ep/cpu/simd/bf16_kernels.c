@@ -93,12 +93,12 @@ typedef void (*tile_function)(const onnxd_simd_bf16_tile *tile, size_t first, pa
     static void multiply_##rows(const onnxd_simd_bf16_tile *tile, size_t first, panel_fetch next,  \
                                 float *out)                                                        \
     {                                                                                              \
-        multiply(tile, first, rows, 4 / (rows < 4 ? rows : 4), false, next, out);                  \
+        multiply(tile, first, rows, rows < 3 ? 4 / rows : 1, false, next, out);                    \
     }                                                                                              \
     static void fetching_##rows(const onnxd_simd_bf16_tile *tile, size_t first, panel_fetch next,  \
                                 float *out)                                                        \
     {                                                                                              \
-        multiply(tile, first, rows, 4 / (rows < 4 ? rows : 4), true, next, out);                   \
+        multiply(tile, first, rows, rows < 3 ? 4 / rows : 1, true, next, out);                     \
     }
 EACH_ROWS(TILE_ROWS, BY_ROWS)
 #undef BY_ROWS
