@@ -36,7 +36,8 @@ static void measure(const tiles *t, void (*run)(const tiles *), int64_t *inout_b
     *inout_best_ns = duration < *inout_best_ns ? duration : *inout_best_ns;
 }
 
-/* Processors have the tile of bfloat16 in half of the time of the other or in twice of it. */
+/* By their rates, processors take half of the other tile's time or twice of it: noise does not
+ * decide. */
 static bool is_faster(const tiles *t)
 {
     int64_t of_float = INT64_MAX, of_bf16 = INT64_MAX;
