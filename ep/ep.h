@@ -46,7 +46,7 @@
 #include "graph/passes.h"
 
 /* Changes with every change of a type that crosses the border to a module. */
-#define ONNXD_EP_ABI_VERSION 6u
+#define ONNXD_EP_ABI_VERSION 7u
 
 typedef struct onnxd_ep onnxd_ep;
 typedef struct onnxd_ep_api onnxd_ep_api;
@@ -80,6 +80,10 @@ typedef struct onnxd_ep_info {
      * an element; 0: that of buffers. */
     size_t piece_alignment_bytes;
     uint64_t memory_bytes; /* of the device; UINT64_MAX when unknown */
+    /* Where kernels are much faster on values that fit so many bytes together: a batch beyond that
+     * is then better computed in parts. Host-addressable instances only; 0: it makes no difference.
+     */
+    uint64_t batch_cache_bytes;
     /* Transfer between host memory and the device: fixed cost and rate. 0 when host-addressable. */
     double copy_latency_us;
     double copy_bytes_per_us;

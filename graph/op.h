@@ -41,6 +41,8 @@ typedef struct onnxd_op_formal {
 } onnxd_op_formal;
 
 #define ONNXD_OP_MAX_FORMALS 17
+/* batch_inputs of operators all of whose inputs broadcast. */
+#define ONNXD_OP_ALL_INPUTS UINT32_MAX
 
 /* Context of an inference call. Everything is borrowed. */
 typedef struct onnxd_infer {
@@ -159,6 +161,14 @@ struct onnxd_op_def {
      * piece has the elements that follow it. False when it is no such box or not known. */
     onnxd_op_pieces pieces;
     bool (*find_piece)(const onnxd_infer *infer, uint32_t piece, size_t *out_first);
+    /* Bit i set (bit 31: input 31 and all after it): input i may hold a batch. What every output
+     * has at an index of the first dimension then follows from what those inputs that have the
+     * output's extent there, and no lower rank, have at the same index, and from all of the other
+     * inputs. 0: nothing is known. */
+    uint32_t batch_inputs;
+    /* Where that depends on attributes or outputs in a way that shapes do not show: whether it is
+     * so for a node whose types are static. NULL: it always is. */
+    bool (*has_batch)(const onnxd_infer *infer);
     /* The result is not a function of the inputs alone (random numbers): never folded. */
     bool is_nondeterministic;
 };

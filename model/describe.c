@@ -153,6 +153,14 @@ static void describe_stage(const onnxd_plan *plan, uint32_t index, onnxd_strbuf 
                         onnxd_ep_label(plan->model->eps[stage->ep]), stage->step_count);
     for (uint32_t i = 0; i < stage->upload_count; i++)
         describe_transfer(plan, "upload", &plan->uploads[stage->first_upload + i], out);
+    for (uint32_t i = 0; i < stage->section_count; i++) {
+        const onnxd_plan_section *section = &plan->sections[stage->first_section + i];
+        onnxd_strbuf_printf(out,
+                            "  section: %" PRIu32 " steps from %" PRIu32 " on, for each of %" PRIu32
+                            " parts of the batch\n",
+                            section->step_count, section->first_step - stage->first_step,
+                            section->parts);
+    }
     for (uint32_t i = 0; i < stage->step_count; i++)
         describe_step(plan, &plan->steps[stage->first_step + i], out);
     if (index == plan->tail.stage)

@@ -94,6 +94,18 @@ typedef struct onnxd_transfer {
     size_t host_offset, device_offset, bytes;
 } onnxd_transfer;
 
+/* Consecutive steps of a stage in host memory that run once per part of a batch. */
+typedef struct onnxd_plan_section {
+    uint32_t first_step, step_count, parts;
+    uint32_t first_move, move_count;
+} onnxd_plan_section;
+
+/* How far a view goes on from one part to the next. */
+typedef struct onnxd_part_move {
+    uint32_t view;
+    size_t bytes;
+} onnxd_part_move;
+
 #define ONNXD_NO_WORKSPACE SIZE_MAX
 
 typedef struct onnxd_step {
@@ -109,6 +121,7 @@ typedef struct onnxd_stage {
     uint32_t ep; /* index into model->eps */
     uint32_t space;
     uint32_t first_step, step_count;
+    uint32_t first_section, section_count;
     uint32_t first_upload, upload_count;
     uint32_t first_download, download_count;
 } onnxd_stage;
@@ -160,6 +173,9 @@ struct onnxd_plan {
     onnxd_tensor **known;      /* host constants of this plan's shapes */
     onnxd_plan_constant *constants;
     uint32_t known_count, constant_count;
+    onnxd_plan_section *sections; /* by step */
+    onnxd_part_move *moves;       /* by section */
+    uint32_t section_count, move_count;
     onnxd_plan_tail tail;
     /* Runs between uses. */
     pthread_mutex_t runs_mutex;

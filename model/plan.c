@@ -37,6 +37,8 @@ void onnxd_plan_destroy(onnxd_plan *plan)
     onnxd_free(plan->views);
     onnxd_free(plan->patches);
     onnxd_free(plan->patch_starts);
+    onnxd_free(plan->sections);
+    onnxd_free(plan->moves);
     onnxd_free(plan->tail.selected);
     onnxd_free(plan->tail.inputs);
     pthread_mutex_destroy(&plan->runs_mutex);

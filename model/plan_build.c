@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "graph/passes.h"
+#include "model/plan_parts.h"
 
 /* ---- types --------------------------------------------------------------------------------- */
 
@@ -145,6 +146,7 @@ static void builder_deinit(onnxd_plan_builder *b)
     onnxd_free(b->downloads.items);
     onnxd_free(b->ticks);
     onnxd_free(b->workspace_ranges);
+    onnxd_builder_drop_sections(b);
     onnxd_query_maker_deinit(&b->queries);
 }
 
@@ -154,6 +156,8 @@ static onnxd_status *build(onnxd_plan_builder *b, const onnxd_tensor_view *input
     ONNXD_TRY(find_types(b, inputs));
     ONNXD_TRY(onnxd_usage_find(b->graph, b->model->is_dynamic, b->known, &b->usage));
     ONNXD_TRY(find_roots(b));
+    ONNXD_TRY(onnxd_query_maker_init(&b->queries, b->graph));
+    ONNXD_TRY(onnxd_builder_find_sections(b));
     ONNXD_TRY(onnxd_builder_make_steps(b));
     ONNXD_TRY(onnxd_builder_share_memory(b));
     ONNXD_TRY(onnxd_builder_lay_out(b));

@@ -1,8 +1,9 @@
 /*
  * Building a plan, in the order of the calls below. What a plan does not keep lives in the builder.
  *
- *   types and known values ─► which nodes run ─► stages and steps, each value located in every
- * space that reads it ─► what lies within or over something else ─► lifetimes to offsets ─► views
+ *   types and known values ─► which nodes run ─► sections ─► stages and steps, each value located
+ * in every space that reads it ─► what lies within or over something else ─► lifetimes to offsets
+ * ─► views
  *
  * Time is counted in ticks: one for the uploads of a stage, one per step, one for its downloads.
  * Two values that live in one space at one tick never share bytes.
@@ -52,6 +53,10 @@ typedef struct onnxd_pending_transfers {
     uint32_t count, capacity;
 } onnxd_pending_transfers;
 
+typedef struct onnxd_tick_span {
+    uint32_t first, last;
+} onnxd_tick_span;
+
 typedef struct onnxd_stage_ticks {
     uint32_t uploads, downloads;
 } onnxd_stage_ticks;
@@ -72,7 +77,14 @@ typedef struct onnxd_plan_builder {
     onnxd_pending_transfers uploads, downloads;
     onnxd_stage_ticks *ticks;   /* [stage_count] */
     uint32_t *workspace_ranges; /* [step_count], or ONNXD_NONE */
-    uint32_t now;               /* the tick in hand */
+    /* Of plan_parts.h: NULL and 0 where there is nothing to gain. */
+    uint32_t parts; /* of the batch in every section */
+    uint32_t section_count;
+    uint32_t *section_of;           /* [node_count], or ONNXD_NONE */
+    uint64_t *cut_inputs;           /* [node_count]: of onnxd_batch_is_divisible() */
+    bool *is_part;                  /* [value_count]: lives within one section */
+    onnxd_tick_span *section_ticks; /* [section_count]: of its steps */
+    uint32_t now;                   /* the tick in hand */
     onnxd_query_maker queries;
 } onnxd_plan_builder;
 

@@ -3,7 +3,7 @@
  * Slice that lie within the whole, and results written over an input that is read no more.
  */
 #include "base/alloc.h"
-#include "model/plan_build.h"
+#include "model/plan_parts.h"
 
 /* Of a range. */
 enum {
@@ -129,7 +129,7 @@ static bool put(sharing *s, const placed_value *whole, const placed_value *piece
 
 static onnxd_infer infer_of(onnxd_plan_builder *b, const onnxd_node *node)
 {
-    const onnxd_op_query query = onnxd_query_make(&b->queries, node, b->types, b->known);
+    const onnxd_op_query query = onnxd_builder_query(b, node);
     return (onnxd_infer){
         .node = node,
         .params = node->params,
@@ -166,13 +166,20 @@ static void put_pieces(sharing *s, uint32_t index, const placed_value *whole,
     const onnxd_step *step = &s->b->plan->steps[index];
     const onnxd_node *node = node_of(s, step);
     const onnxd_infer infer = infer_of(s->b, node);
+    /* A step of a section sees a part of what is whole outside, whose pieces lie elsewhere in it.
+     */
+    const bool is_in_section = onnxd_builder_section(s->b, node) != ONNXD_NONE;
     uint32_t put_count = 0, wanted = 0;
+    if (is_in_section && !onnxd_builder_is_part(s->b, whole->value))
+        return;
     for (uint32_t i = 0; i < piece_count; i++) {
         const placed_value piece = {pieces[i], range_of(s, space_of(s, step), pieces[i])};
         size_t first;
         if (!has_bytes(s, pieces[i]))
             continue;
         wanted++;
+        if (is_in_section && !onnxd_builder_is_part(s->b, piece.value))
+            continue;
         if (piece.range != ONNXD_NONE && node->def->find_piece(&infer, i, &first) &&
             put(s, whole, &piece, first))
             put_count++;

@@ -1,5 +1,5 @@
 #include "base/alloc.h"
-#include "model/plan_build.h"
+#include "model/plan_parts.h"
 #include "model/tail.h"
 
 /* ---- stages -------------------------------------------------------------------------------- */
@@ -40,7 +40,7 @@ static onnxd_status *add_workspace(onnxd_plan_builder *b, uint32_t step, uint32_
 static onnxd_status *find_kernel(onnxd_plan_builder *b, const onnxd_node *node, uint32_t *inout_ep,
                                  onnxd_kernel **out_kernel)
 {
-    const onnxd_op_query query = onnxd_query_make(&b->queries, node, b->types, b->known);
+    const onnxd_op_query query = onnxd_builder_query(b, node);
     onnxd_status *refusal = onnxd_ep_get_kernel(b->model->eps[*inout_ep], &query, out_kernel);
     if (onnxd_status_code(refusal) != ONNXD_NO_EP_FOR_OP)
         return refusal;
@@ -58,6 +58,17 @@ static onnxd_status *find_kernel(onnxd_plan_builder *b, const onnxd_node *node, 
         refusal = onnxd_status_join(refusal, status);
     }
     return refusal;
+}
+
+static void note_tick(onnxd_plan_builder *b, const onnxd_node *node)
+{
+    const uint32_t section = onnxd_builder_section(b, node);
+    if (section == ONNXD_NONE)
+        return;
+    onnxd_tick_span *span = &b->section_ticks[section];
+    if (span->first == 0)
+        span->first = b->now;
+    span->last = b->now;
 }
 
 static onnxd_status *add_step(onnxd_plan_builder *b, onnxd_node_id id)
@@ -85,6 +96,7 @@ static onnxd_status *add_step(onnxd_plan_builder *b, onnxd_node_id id)
         if (node->outputs[i] != ONNXD_NONE)
             ONNXD_TRY(onnxd_builder_define(b, node->outputs[i], stage));
     ONNXD_TRY(add_workspace(b, index, space));
+    note_tick(b, node);
     b->now++;
     return NULL;
 }
@@ -102,7 +114,7 @@ static onnxd_status *allocate(onnxd_plan_builder *b)
     if (b->plan->steps == NULL || b->plan->stages == NULL || b->ticks == NULL ||
         b->workspace_ranges == NULL)
         return onnxd_error_out_of_memory("steps of a plan", steps * sizeof(onnxd_step), UINT64_MAX);
-    return onnxd_query_maker_init(&b->queries, b->graph);
+    return NULL;
 }
 
 onnxd_status *onnxd_builder_make_steps(onnxd_plan_builder *b)
@@ -124,5 +136,6 @@ onnxd_status *onnxd_builder_make_steps(onnxd_plan_builder *b)
         if (!onnxd_builder_is_in_tail(b, b->graph->outputs[i]))
             ONNXD_TRY(onnxd_builder_require(b, b->graph->outputs[i], ONNXD_HOST_SPACE,
                                             b->plan->stage_count, b->now));
+    onnxd_builder_extend_over_sections(b);
     return NULL;
 }

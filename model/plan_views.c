@@ -1,7 +1,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "model/plan_build.h"
+#include "graph/batch.h"
+#include "model/plan_parts.h"
 #include "model/tail.h"
 
 /* Views of the host's arenas and inputs carry the host's id; a step's views that of its instance.
@@ -11,7 +12,8 @@ static const onnxd_device_id host_device = {ONNXD_DEVICE_CPU, 0};
 typedef struct view_maker {
     onnxd_plan_builder *b;
     onnxd_view_patch *pending; /* in the order of the views */
-    uint32_t pending_count;
+    onnxd_part_move *moves;    /* the same */
+    uint32_t pending_count, move_count;
     uint32_t view_count;
 } view_maker;
 
@@ -25,14 +27,16 @@ static size_t value_bytes(const onnxd_plan_builder *b, onnxd_value_id value)
 }
 
 /* Checks the view against what will lie behind it. Arenas and inputs have no address yet; any base
- * with the alignment that the run will have stands in for it. */
+ * with the alignment that the run will have stands in for it. `distance`: how far the view will go
+ * at most. */
 static onnxd_status *check_view(const view_maker *m, const onnxd_tensor_view *view,
                                 onnxd_value_id value, uint32_t space,
-                                const onnxd_location *location)
+                                const onnxd_location *location, size_t distance)
 {
     const onnxd_plan_builder *b = m->b;
     const char *name = b->graph->values[value].name;
     onnxd_tensor_view probe = *view;
+    probe.byte_offset += distance;
     size_t buffer_bytes = value_bytes(b, b->roots[value]);
     if (location->kind != ONNXD_IN_CONSTANT)
         probe.data = (void *)(uintptr_t)b->model->spaces[space].alignment;
@@ -51,8 +55,19 @@ static void take_strides(const onnxd_plan_builder *b, const onnxd_live_range *ra
     memcpy(view->strides, strides.strides, sizeof(view->strides));
 }
 
+/* Of a part of a value: where the next one is. Returns the distance to the last. */
+static size_t add_move(view_maker *m, uint32_t index, uint32_t parts)
+{
+    const onnxd_tensor_view *view = &m->b->plan->views[index];
+    const size_t bytes =
+        (size_t)view->shape.dims[0] * (size_t)view->strides[0] * onnxd_dtype_size(view->dtype);
+    m->moves[m->move_count++] = (onnxd_part_move){index, bytes};
+    return bytes * (parts - 1);
+}
+
+/* `parts`: 1, or of how many the view is to show the first. */
 static onnxd_status *make_view(view_maker *m, onnxd_value_id value, uint32_t space,
-                               onnxd_device_id device)
+                               onnxd_device_id device, uint32_t parts)
 {
     const onnxd_plan_builder *b = m->b;
     const uint32_t index = m->view_count++;
@@ -62,7 +77,9 @@ static onnxd_status *make_view(view_maker *m, onnxd_value_id value, uint32_t spa
         return NULL;
     }
     const onnxd_location *location = onnxd_builder_location(b, space, value);
-    *view = onnxd_tensor_view_of(NULL, b->types[value].dtype, &b->types[value].shape);
+    const onnxd_tensor_type type =
+        parts == 1 ? b->types[value] : onnxd_batch_part(&b->types[value], parts);
+    *view = onnxd_tensor_view_of(NULL, type.dtype, &type.shape);
     view->device = device;
     switch (location->kind) {
     case ONNXD_IN_ARENA:
@@ -81,7 +98,12 @@ static onnxd_status *make_view(view_maker *m, onnxd_value_id value, uint32_t spa
         return onnxd_error(ONNXD_INTERNAL, "value '%s' has no memory",
                            b->graph->values[value].name);
     }
-    return check_view(m, view, value, space, location);
+    return check_view(m, view, value, space, location, parts == 1 ? 0 : add_move(m, index, parts));
+}
+
+static uint32_t parts_of(const onnxd_plan_builder *b, const onnxd_node *node, uint32_t operand)
+{
+    return onnxd_builder_takes_part(b, node, operand) ? b->parts : 1;
 }
 
 static onnxd_status *make_step_views(view_maker *m, onnxd_step *step)
@@ -92,26 +114,54 @@ static onnxd_status *make_step_views(view_maker *m, onnxd_step *step)
     const onnxd_device_id device = onnxd_ep_device_id(b->model->eps[stage->ep]);
     step->first_view = m->view_count;
     for (uint32_t i = 0; i < node->input_count; i++)
-        ONNXD_TRY(make_view(m, node->inputs[i], stage->space, device));
+        ONNXD_TRY(make_view(m, node->inputs[i], stage->space, device, parts_of(b, node, i)));
     for (uint32_t i = 0; i < node->output_count; i++)
-        ONNXD_TRY(make_view(m, node->outputs[i], stage->space, device));
+        ONNXD_TRY(make_view(m, node->outputs[i], stage->space, device,
+                            parts_of(b, node, node->input_count + i)));
     return NULL;
+}
+
+/* Opens a section with a step, or adds the step to the open one. */
+static void add_to_section(view_maker *m, uint32_t index, uint32_t *inout_open)
+{
+    onnxd_plan *plan = m->b->plan;
+    const onnxd_step *step = &plan->steps[index];
+    const uint32_t id = onnxd_builder_section(m->b, &m->b->graph->nodes[step->node]);
+    if (id == ONNXD_NONE)
+        return;
+    if (id != *inout_open) {
+        onnxd_stage *stage = &plan->stages[step->stage];
+        if (stage->section_count++ == 0)
+            stage->first_section = plan->section_count;
+        plan->sections[plan->section_count++] = (onnxd_plan_section){
+            .first_step = index, .parts = m->b->parts, .first_move = m->move_count};
+        *inout_open = id;
+    }
+    plan->sections[plan->section_count - 1].step_count++;
 }
 
 static onnxd_status *make_all(view_maker *m)
 {
     const onnxd_plan_builder *b = m->b;
-    for (uint32_t i = 0; i < b->plan->step_count; i++)
+    uint32_t open = ONNXD_NONE;
+    for (uint32_t i = 0; i < b->plan->step_count; i++) {
+        add_to_section(m, i, &open);
         ONNXD_TRY(make_step_views(m, &b->plan->steps[i]));
+        if (open != ONNXD_NONE) {
+            onnxd_plan_section *section = &b->plan->sections[b->plan->section_count - 1];
+            section->move_count = m->move_count - section->first_move;
+        }
+    }
+    b->plan->move_count = m->move_count;
     b->plan->tail.first_view = m->view_count;
     for (uint32_t i = 0; i < b->plan->tail.input_count; i++)
-        ONNXD_TRY(make_view(m, b->plan->tail.inputs[i], ONNXD_HOST_SPACE, host_device));
+        ONNXD_TRY(make_view(m, b->plan->tail.inputs[i], ONNXD_HOST_SPACE, host_device, 1));
     b->plan->first_output_view = m->view_count;
     for (uint32_t i = 0; i < b->graph->output_count; i++) {
         /* What the tail makes is shown when it has run. */
         const onnxd_value_id output = b->graph->outputs[i];
         ONNXD_TRY(make_view(m, onnxd_builder_is_in_tail(b, output) ? ONNXD_NONE : output,
-                            ONNXD_HOST_SPACE, host_device));
+                            ONNXD_HOST_SPACE, host_device, 1));
     }
     return NULL;
 }
@@ -152,7 +202,12 @@ onnxd_status *onnxd_builder_make_views(onnxd_plan_builder *b)
     onnxd_status *status = NULL;
     m.pending = onnxd_alloc_zero(total, sizeof(onnxd_view_patch));
     b->plan->views = onnxd_alloc_zero(total, sizeof(onnxd_tensor_view));
-    if (m.pending == NULL || b->plan->views == NULL) {
+    if (b->section_count > 0) {
+        b->plan->moves = m.moves = onnxd_alloc_zero(total, sizeof(onnxd_part_move));
+        b->plan->sections = onnxd_alloc_zero(b->section_count, sizeof(onnxd_plan_section));
+    }
+    if (m.pending == NULL || b->plan->views == NULL ||
+        (b->section_count > 0 && (m.moves == NULL || b->plan->sections == NULL))) {
         status = onnxd_error_out_of_memory("views of a plan", total * sizeof(onnxd_tensor_view),
                                            UINT64_MAX);
         goto done;

@@ -24,6 +24,15 @@ static void take_types(const onnxd_plan *plan, const onnxd_step *step, onnxd_ten
     }
 }
 
+/* How often a run takes the step. */
+static uint32_t times_of(const onnxd_plan *plan, uint32_t step)
+{
+    for (uint32_t i = 0; i < plan->section_count; i++)
+        if (step - plan->sections[i].first_step < plan->sections[i].step_count)
+            return plan->sections[i].parts;
+    return 1;
+}
+
 static double bytes_of(const onnxd_plan *plan, const onnxd_step *step)
 {
     double bytes = 0;
@@ -43,6 +52,7 @@ static void describe(const onnxd_plan *plan, onnxd_query_maker *queries, onnxd_t
     const onnxd_node *node = &model->graph->nodes[step->node];
     onnxd_ep *ep = model->eps[plan->stages[step->stage].ep];
     onnxd_kernel_match match = {.is_supported = false};
+    const uint32_t times = times_of(plan, index);
     take_types(plan, step, types);
     const onnxd_op_query query = onnxd_query_make(queries, node, types, NULL);
     onnxd_ep_supports_op(ep, &query, &match);
@@ -50,8 +60,8 @@ static void describe(const onnxd_plan *plan, onnxd_query_maker *queries, onnxd_t
         .node = node,
         .ep = onnxd_ep_label(ep),
         .implementation = step->kernel->implementation,
-        .flops = match.is_supported && match.cost.is_known ? match.cost.flops : 0,
-        .bytes = bytes_of(plan, step),
+        .flops = match.is_supported && match.cost.is_known ? match.cost.flops * times : 0,
+        .bytes = bytes_of(plan, step) * times,
     };
 }
 

@@ -1,4 +1,5 @@
 /* Issuing a run's stages on their instances. */
+#include <inttypes.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -27,14 +28,15 @@ static onnxd_status *enqueue_measured(onnxd_run *run, const onnxd_stage *stage, 
     return NULL;
 }
 
-static onnxd_status *issue_steps(onnxd_run *run, const onnxd_stage *stage,
-                                 const onnxd_run_control *control)
+/* `count` steps from `first` on. */
+static onnxd_status *issue_steps(onnxd_run *run, const onnxd_stage *stage, uint32_t first,
+                                 uint32_t count, const onnxd_run_control *control)
 {
     const atomic_bool *cancelled = control == NULL ? NULL : control->cancelled;
     int64_t *step_ns = control == NULL ? NULL : control->step_ns;
     const onnxd_plan *plan = run->plan;
     const onnxd_graph *graph = plan->model->graph;
-    for (uint32_t i = stage->first_step; i < stage->first_step + stage->step_count; i++) {
+    for (uint32_t i = first; i < first + count; i++) {
         const onnxd_step *step = &plan->steps[i];
         if (cancelled != NULL && atomic_load_explicit(cancelled, memory_order_relaxed))
             return onnxd_error(ONNXD_CANCELLED, "the request was cancelled");
@@ -47,6 +49,49 @@ static onnxd_status *issue_steps(onnxd_run *run, const onnxd_stage *stage,
             return onnxd_node_context(graph, &graph->nodes[step->node], status);
     }
     return NULL;
+}
+
+/* Takes the views of a section `parts` parts further, or back to the first one. */
+static void move_views(onnxd_run *run, const onnxd_plan_section *section, size_t parts, bool back)
+{
+    const onnxd_part_move *moves = run->plan->moves + section->first_move;
+    for (uint32_t i = 0; i < section->move_count; i++) {
+        onnxd_tensor_view *view = &run->views[moves[i].view];
+        const size_t bytes = parts * moves[i].bytes;
+        view->byte_offset = back ? view->byte_offset - bytes : view->byte_offset + bytes;
+    }
+}
+
+static onnxd_status *issue_section(onnxd_run *run, const onnxd_stage *stage,
+                                   const onnxd_plan_section *section,
+                                   const onnxd_run_control *control)
+{
+    onnxd_status *status = NULL;
+    size_t part = 0;
+    for (; part < section->parts && status == NULL; part++) {
+        status = issue_steps(run, stage, section->first_step, section->step_count, control);
+        /* Kernels name elements by their place in the part. */
+        if (ONNXD_UNLIKELY(status != NULL))
+            status = onnxd_status_context(status, "part %zu of %" PRIu32 " of the batch", part + 1,
+                                          section->parts);
+        move_views(run, section, 1, false);
+    }
+    move_views(run, section, part, true);
+    return status;
+}
+
+static onnxd_status *issue_stage(onnxd_run *run, const onnxd_stage *stage,
+                                 const onnxd_run_control *control)
+{
+    const onnxd_plan_section *sections = run->plan->sections + stage->first_section;
+    const uint32_t end = stage->first_step + stage->step_count;
+    uint32_t next = stage->first_step;
+    for (uint32_t i = 0; i < stage->section_count; i++) {
+        ONNXD_TRY(issue_steps(run, stage, next, sections[i].first_step - next, control));
+        ONNXD_TRY(issue_section(run, stage, &sections[i], control));
+        next = sections[i].first_step + sections[i].step_count;
+    }
+    return issue_steps(run, stage, next, end - next, control);
 }
 
 static onnxd_buffer host_end(const onnxd_run *run, const onnxd_transfer *transfer)
@@ -218,7 +263,7 @@ static onnxd_status *issue_on_device(onnxd_run *run, const onnxd_stage *stage,
     onnxd_ep *ep = run->plan->model->eps[stage->ep];
     onnxd_fence fence;
     ONNXD_TRY(issue_uploads(run, stage, ep, cancelled));
-    ONNXD_TRY(issue_steps(run, stage, control));
+    ONNXD_TRY(issue_stage(run, stage, control));
     ONNXD_TRY(record(ep, ONNXD_STREAM_COMPUTE, cancelled, &fence));
     ONNXD_TRY(issue_downloads(run, stage, ep, cancelled, &fence));
     *out_fence = fence;
@@ -235,7 +280,7 @@ onnxd_status *onnxd_run_issue(onnxd_run *run, uint32_t stage_index,
     if (stage_index == run->plan->tail.stage) {
         ONNXD_TRY(issue_tail(run, control));
     } else if (stage->space == ONNXD_HOST_SPACE) {
-        ONNXD_TRY(issue_steps(run, stage, control));
+        ONNXD_TRY(issue_stage(run, stage, control));
     } else {
         onnxd_status *status = issue_on_device(run, stage, control, &fence);
         if (status != NULL) {

@@ -231,6 +231,13 @@ static onnxd_status *compute(const onnxd_compute *context)
     return NULL;
 }
 
+/* Training takes the statistics of the whole batch. */
+static bool has_batch(const onnxd_infer *context)
+{
+    const onnxd_batch_normalization_params *params = context->params;
+    return !params->is_training;
+}
+
 /* scale_type and mean_type: the type variables of scale and bias, of mean and variance. */
 #define BATCH_NORMALIZATION(first, last, set, outputs_max, scale_type, mean_type)                  \
     {                                                                                              \
@@ -247,7 +254,8 @@ static onnxd_status *compute(const onnxd_compute *context)
                     {.types = set, .type_variable = mean_type, .is_optional = true},               \
                     {.types = set, .type_variable = mean_type, .is_optional = true}},              \
         .params_bytes = sizeof(onnxd_batch_normalization_params), .parse = parse, .infer = infer,  \
-        .workspace_bytes = workspace_bytes, .compute = compute                                     \
+        .workspace_bytes = workspace_bytes, .compute = compute, .batch_inputs = 1u,                \
+        .has_batch = has_batch                                                                     \
     }
 
 const onnxd_op_def onnxd_op_batch_normalization[] = {

@@ -73,7 +73,7 @@ ONNXD_NODISCARD onnxd_status *onnxd_binary_check_divisor(const onnxd_compute *co
     .op_type = name, .domain = "", .since = first, .until = last, .min_inputs = 2,                 \
     .max_inputs = 2, .min_outputs = 1, .max_outputs = 1,                                           \
     .inputs = {{.types = set, .type_variable = 1}, {.types = set, .type_variable = 1}},            \
-    .outputs = {{.types = out_set}}, .in_place_inputs = 3u
+    .outputs = {{.types = out_set}}, .in_place_inputs = 3u, .batch_inputs = 3u
 #define ONNXD_BINARY_COMMON(name, first, last, set, out_set)                                       \
     ONNXD_BINARY_FORMALS(name, first, last, set, out_set),                                         \
         .params_bytes = sizeof(onnxd_binary_params), .parse = onnxd_binary_parse

@@ -189,7 +189,7 @@ static onnxd_status *compute(const onnxd_compute *compute)
 
 #define COMMON(first, last)                                                                        \
     .domain = "", .since = first, .until = last, .min_outputs = 1, .max_outputs = 1,               \
-    .params_bytes = sizeof(cast_params), .compute = compute
+    .params_bytes = sizeof(cast_params), .compute = compute, .batch_inputs = 1u
 #define CAST_ROW(first, last, set)                                                                 \
     {                                                                                              \
         COMMON(first, last), .op_type = "Cast", .min_inputs = 1, .max_inputs = 1,                  \

@@ -130,7 +130,8 @@ static onnxd_status *compute_attributes(const onnxd_compute *compute)
     .inputs = {{.types = set, .type_variable = 1},                                                 \
                {.types = set, .type_variable = 1, .is_optional = true},                            \
                {.types = set, .type_variable = 1, .is_optional = true}},                           \
-    .outputs = {{.types = set, .type_variable = 1}}, .infer = infer, .in_place_inputs = 1u
+    .outputs = {{.types = set, .type_variable = 1}}, .infer = infer, .in_place_inputs = 1u,        \
+    .batch_inputs = 1u
 #define INPUT_ROW(first, last, set)                                                                \
     {                                                                                              \
         COMMON(first, last, set, 3), .compute = compute_inputs                                     \

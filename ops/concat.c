@@ -127,7 +127,7 @@ static bool find_piece(const onnxd_infer *infer, uint32_t piece, size_t *out_fir
         .inputs = {{.types = set, .type_variable = 1}},                                            \
         .outputs = {{.types = set, .type_variable = 1}}, .params_bytes = sizeof(concat_params),    \
         .parse = parse, .infer = infer, .compute = compute, .pieces = ONNXD_PIECES_JOINED,         \
-        .find_piece = find_piece                                                                   \
+        .find_piece = find_piece, .batch_inputs = ONNXD_OP_ALL_INPUTS                              \
     }
 
 const onnxd_op_def onnxd_op_concat[] = {

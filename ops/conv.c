@@ -181,7 +181,7 @@ onnxd_status *onnxd_conv_compute(const onnxd_compute *context)
         .outputs = {{.types = set, .type_variable = 1}},                                           \
         .params_bytes = sizeof(onnxd_conv_params), .parse = onnxd_conv_parse,                      \
         .infer = onnxd_conv_infer, .workspace_bytes = workspace_bytes,                             \
-        .compute = onnxd_conv_compute                                                              \
+        .compute = onnxd_conv_compute, .batch_inputs = 1u                                          \
     }
 
 const onnxd_op_def onnxd_op_conv[] = {

@@ -269,7 +269,7 @@ onnxd_status *onnxd_gemm_compute(const onnxd_compute *context)
                    {.types = set, .type_variable = 1, .is_optional = inputs_min == 2}},            \
         .outputs = {{.types = set, .type_variable = 1}},                                           \
         .params_bytes = sizeof(onnxd_gemm_params), .parse = parse, .infer = onnxd_gemm_infer,      \
-        .workspace_bytes = workspace_bytes, .compute = onnxd_gemm_compute                          \
+        .workspace_bytes = workspace_bytes, .compute = onnxd_gemm_compute, .batch_inputs = 5u      \
     }
 
 #define SET_9 (ONNXD_PRODUCT_TYPES & ~ONNXD_SET(BFLOAT16))

@@ -50,6 +50,7 @@ const onnxd_op_def onnxd_op_logical[] = {
      .inputs = {{.types = ONNXD_SET(BOOL), .type_variable = 1}},
      .outputs = {{.types = ONNXD_SET(BOOL), .type_variable = 1}},
      .infer = onnxd_op_infer_same,
-     .compute = compute_not},
+     .compute = compute_not,
+     .batch_inputs = 1u},
     {.op_type = NULL},
 };

@@ -90,7 +90,7 @@ static onnxd_status *compute(const onnxd_compute *context)
         .max_inputs = 1, .min_outputs = 1, .max_outputs = 1,                                       \
         .inputs = {{.types = set, .type_variable = 1}},                                            \
         .outputs = {{.types = set, .type_variable = 1}}, .params_bytes = sizeof(onnxd_lrn_params), \
-        .parse = parse, .infer = infer, .compute = compute                                         \
+        .parse = parse, .infer = infer, .compute = compute, .batch_inputs = 1u                     \
     }
 
 const onnxd_op_def onnxd_op_lrn[] = {

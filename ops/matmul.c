@@ -198,7 +198,7 @@ static onnxd_status *compute(const onnxd_compute *context)
         .max_inputs = 2, .min_outputs = 1, .max_outputs = 1,                                       \
         .inputs = {{.types = set, .type_variable = 1}, {.types = set, .type_variable = 1}},        \
         .outputs = {{.types = set, .type_variable = 1}}, .infer = infer,                           \
-        .workspace_bytes = workspace_bytes, .compute = compute                                     \
+        .workspace_bytes = workspace_bytes, .compute = compute, .batch_inputs = 3u                 \
     }
 
 const onnxd_op_def onnxd_op_matmul[] = {

@@ -333,6 +333,12 @@ static onnxd_status *compute_global_maximum(const onnxd_compute *context)
 
 /* ---- definitions ----------------------------------------------------------------------------- */
 
+/* Indices are those in the whole batch. */
+static bool has_batch(const onnxd_infer *context)
+{
+    return !onnxd_op_has_output(context->node, 1);
+}
+
 #define BYTES (ONNXD_SET(INT8) | ONNXD_SET(UINT8))
 
 #define ONE_TO_ONE(name, first, last, set, infer_function, compute_function)                       \
@@ -340,7 +346,7 @@ static onnxd_status *compute_global_maximum(const onnxd_compute *context)
     .max_inputs = 1, .min_outputs = 1, .max_outputs = 1,                                           \
     .inputs = {{.types = set, .type_variable = 1}},                                                \
     .outputs = {{.types = set, .type_variable = 1}}, .infer = infer_function,                      \
-    .compute = compute_function
+    .compute = compute_function, .batch_inputs = 1u
 
 #define MAX_POOL(first, last, set, outputs_max)                                                    \
     {                                                                                              \
@@ -350,7 +356,8 @@ static onnxd_status *compute_global_maximum(const onnxd_compute *context)
         .outputs = {{.types = set, .type_variable = 1},                                            \
                     {.types = ONNXD_SET(INT64), .is_optional = true}},                             \
         .params_bytes = sizeof(onnxd_pool_params), .parse = parse_max_pool,                        \
-        .infer = onnxd_pool_infer, .compute = compute_max_pool                                     \
+        .infer = onnxd_pool_infer, .compute = compute_max_pool, .batch_inputs = 1u,                \
+        .has_batch = has_batch                                                                     \
     }
 
 #define AVERAGE_POOL(first, last, set)                                                             \

@@ -111,7 +111,7 @@ static onnxd_status *compute(const onnxd_compute *compute)
         .max_inputs = 2, .min_outputs = 1, .max_outputs = 1,                                       \
         .inputs = {{.types = set, .type_variable = 1}, {.types = set, .type_variable = 1}},        \
         .outputs = {{.types = set, .type_variable = 1}}, .parse = parse_function, .infer = infer,  \
-        .compute = compute, .in_place_inputs = 1u                                                  \
+        .compute = compute, .in_place_inputs = 1u, .batch_inputs = 3u                              \
     }
 
 const onnxd_op_def onnxd_op_prelu[] = {

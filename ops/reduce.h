@@ -63,7 +63,7 @@ ONNXD_NODISCARD onnxd_status *onnxd_reduce_mean(const onnxd_compute *compute);
     .op_type = name, .domain = "", .since = first, .until = last, .min_inputs = 1,                 \
     .min_outputs = 1, .max_outputs = 1, .outputs = {{.types = set, .type_variable = 1}},           \
     .params_bytes = sizeof(onnxd_reduce_params), .infer = onnxd_reduce_infer,                      \
-    .compute = compute_##op
+    .compute = compute_##op, .batch_inputs = 1u
 #define ONNXD_REDUCE_ATTRIBUTE_ROW(name, op, first, last, set)                                     \
     {                                                                                              \
         ONNXD_REDUCE_COMMON(name, op, first, last, set),                                           \

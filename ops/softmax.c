@@ -102,6 +102,13 @@ static onnxd_status *compute(const onnxd_compute *context)
     return NULL;
 }
 
+/* An axis of 0 is the batch's own. */
+static bool has_batch(const onnxd_infer *context)
+{
+    const onnxd_softmax_params *params = context->params;
+    return params->axis != 0 && params->axis != -context->inputs[0].shape.rank;
+}
+
 #define SOFTMAX(name, parse_function, first, last, set)                                            \
     {                                                                                              \
         .op_type = name, .domain = "", .since = first, .until = last, .min_inputs = 1,             \
@@ -109,7 +116,7 @@ static onnxd_status *compute(const onnxd_compute *context)
         .inputs = {{.types = set, .type_variable = 1}},                                            \
         .outputs = {{.types = set, .type_variable = 1}},                                           \
         .params_bytes = sizeof(onnxd_softmax_params), .parse = parse_function, .infer = infer,     \
-        .compute = compute                                                                         \
+        .compute = compute, .batch_inputs = 1u, .has_batch = has_batch                             \
     }
 
 const onnxd_op_def onnxd_op_softmax[] = {

@@ -227,7 +227,7 @@ static bool find_piece(const onnxd_infer *infer, uint32_t piece, size_t *out_fir
     .min_outputs = 1, .max_outputs = ONNXD_OP_VARIADIC,                                            \
     .outputs = {{.types = set, .type_variable = 1, .is_optional = true}},                          \
     .params_bytes = sizeof(split_params), .parse = parse, .infer = infer, .compute = compute,      \
-    .pieces = ONNXD_PIECES_CUT, .find_piece = find_piece
+    .pieces = ONNXD_PIECES_CUT, .find_piece = find_piece, .batch_inputs = 1u
 #define ATTRIBUTE_ROW(first, last, set)                                                            \
     {                                                                                              \
         COMMON(first, last, set), .max_inputs = 1, .inputs = {                                     \

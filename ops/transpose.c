@@ -86,7 +86,7 @@ static onnxd_status *compute(const onnxd_compute *compute)
         .inputs = {{.types = set, .type_variable = 1}},                                            \
         .outputs = {{.types = set, .type_variable = 1}}, .params_bytes = sizeof(transpose_params), \
         .parse = parse, .infer = infer, .workspace_bytes = onnxd_packed_workspace_bytes,           \
-        .compute = compute                                                                         \
+        .compute = compute, .batch_inputs = 1u                                                     \
     }
 
 const onnxd_op_def onnxd_op_transpose[] = {

@@ -62,7 +62,7 @@ static inline onnxd_status *onnxd_unary_run(const onnxd_compute *compute,
         .inputs = {{.types = set, .type_variable = 1}},                                            \
         .outputs = {{.types = set, .type_variable = 1}}, .params_bytes = bytes,                    \
         .parse = parse_function, .infer = onnxd_op_infer_same, .compute = compute_##op,            \
-        .in_place_inputs = 1u                                                                      \
+        .in_place_inputs = 1u, .batch_inputs = 1u                                                  \
     }
 /* The history that most operators without attributes share: bfloat16 since opset 13. */
 #define ONNXD_UNARY_FLOAT_ROWS(name, op)                                                           \

@@ -121,7 +121,7 @@ static onnxd_status *compute_mean(const onnxd_compute *compute)
         .max_inputs = ONNXD_OP_VARIADIC, .min_outputs = 1, .max_outputs = 1,                       \
         .inputs = {{.types = set, .type_variable = 1}},                                            \
         .outputs = {{.types = set, .type_variable = 1}}, .parse = parse_function, .infer = infer,  \
-        .compute = compute_##op                                                                    \
+        .compute = compute_##op, .batch_inputs = ONNXD_OP_ALL_INPUTS                               \
     }
 #define SUM_ROWS(name, op)                                                                         \
     ROW(name, op, 1, 5, ONNXD_SET_FLOATS_1, onnxd_op_parse_consumed),                              \

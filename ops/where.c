@@ -81,7 +81,7 @@ static onnxd_status *compute(const onnxd_compute *compute)
                    {.types = set, .type_variable = 1},                                             \
                    {.types = set, .type_variable = 1}},                                            \
         .outputs = {{.types = set, .type_variable = 1}}, .infer = infer, .compute = compute,       \
-        .in_place_inputs = 6u                                                                      \
+        .in_place_inputs = 6u, .batch_inputs = 7u                                                  \
     }
 
 const onnxd_op_def onnxd_op_where[] = {

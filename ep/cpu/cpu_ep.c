@@ -55,7 +55,8 @@ static void get_info(const onnxd_ep *ep, onnxd_ep_info *out_info)
                                 .issuers = onnxd_team_threads(cpu->runtime->team),
                                 .alignment_bytes = ONNXD_CPU_ALIGNMENT,
                                 .piece_alignment_bytes = 1,
-                                .memory_bytes = limit > 0 && limit < memory ? limit : memory};
+                                .memory_bytes = limit > 0 && limit < memory ? limit : memory,
+                                .batch_cache_bytes = cpu->runtime->batch_cache_bytes};
 }
 
 static void get_stats(const onnxd_ep *ep, onnxd_ep_stats *out_stats)

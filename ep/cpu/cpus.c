@@ -146,3 +146,9 @@ uint64_t onnxd_cpu_memory_bytes(void)
         return UINT64_MAX;
     return bytes;
 }
+
+uint64_t onnxd_cpu_second_level_cache_bytes(void)
+{
+    const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    return bytes > 0 ? (uint64_t)bytes : (uint64_t)1 << 20;
+}

@@ -41,9 +41,10 @@ typedef struct onnxd_cpu_options {
     int64_t threads; /* 0: as many as the process may use */
     int64_t memory_limit_bytes;
     int64_t memory_cache_bytes;
-    int64_t kernel_cache; /* kernels kept that nobody uses */
-    int isa;              /* ONNXD_CPU_ISA_AUTO or a level */
-    int winograd;         /* ONNXD_CPU_WINOGRAD_AUTO or _OFF */
+    int64_t batch_cache_bytes; /* -1: of second-level caches */
+    int64_t kernel_cache;      /* kernels kept that nobody uses */
+    int isa;                   /* ONNXD_CPU_ISA_AUTO or a level */
+    int winograd;              /* ONNXD_CPU_WINOGRAD_AUTO or _OFF */
     double winograd_error;
     int precision; /* ONNXD_CPU_PRECISION_FP32 or _BF16 */
     bool uses_onednn, uses_vector_kernels;
@@ -61,6 +62,8 @@ ONNXD_NODISCARD onnxd_status *onnxd_cpu_options_parse(const onnxd_ep_config *con
 
 /* Bytes of physical memory. UINT64_MAX when it cannot be told. */
 uint64_t onnxd_cpu_memory_bytes(void);
+/* Of one core; a usual size where the system does not tell. */
+uint64_t onnxd_cpu_second_level_cache_bytes(void);
 /* One line of a cpu.max file, "<quota or max> <period>", as CPUs rounded up; 0 for no limit or a
  * malformed line. */
 int onnxd_cpu_parse_quota(const char *line);
@@ -92,6 +95,7 @@ typedef struct onnxd_cpu_runtime {
     onnxd_team *team;
     onnxd_cpu_packed_list packed;
     int threads;
+    uint64_t batch_cache_bytes;
     bool uses_vector_kernels, uses_winograd;
     double winograd_error;
     onnxd_simd_bf16_gain bf16; /* of which products factors are rounded; all 0: of none */

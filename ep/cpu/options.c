@@ -31,6 +31,14 @@ const onnxd_ep_option_def onnxd_cpu_option_defs[] = {
      .minimum = 0,
      .maximum = 1024 * TERABYTE,
      .help = "released buffers beyond this go back to the system at once"},
+    {.key = "cpu.batch_cache_bytes",
+     .kind = ONNXD_EP_OPTION_INT,
+     .offset = FIELD(batch_cache_bytes),
+     .minimum = -1,
+     .maximum = TERABYTE,
+     .help = "batches whose values between two steps take more bytes are computed in parts where "
+             "that spares going to memory; 0: always as a whole; -1: half of "
+             "what the second-level caches of cpu.threads cores hold"},
     {.key = "cpu.kernel_cache",
      .kind = ONNXD_EP_OPTION_INT,
      .offset = FIELD(kernel_cache),
@@ -80,6 +88,7 @@ const onnxd_ep_option_def onnxd_cpu_option_defs[] = {
 onnxd_status *onnxd_cpu_options_parse(const onnxd_ep_config *config, onnxd_cpu_options *out_options)
 {
     onnxd_cpu_options options = {.memory_cache_bytes = (int64_t)1 << 30,
+                                 .batch_cache_bytes = -1,
                                  .kernel_cache = 1024,
                                  .uses_onednn = true,
                                  .uses_vector_kernels = true,

@@ -14,6 +14,10 @@ onnxd_status *onnxd_cpu_runtime_create(const onnxd_op_registry *ops,
         return onnxd_error_out_of_memory("the CPU provider", sizeof(*runtime), UINT64_MAX);
     runtime->ops = ops;
     runtime->threads = options->threads > 0 ? (int)options->threads : onnxd_cpu_count_allowed();
+    runtime->batch_cache_bytes =
+        options->batch_cache_bytes >= 0
+            ? (uint64_t)options->batch_cache_bytes
+            : (uint64_t)runtime->threads * onnxd_cpu_second_level_cache_bytes() / 2;
     runtime->uses_vector_kernels = options->uses_vector_kernels;
     runtime->uses_winograd = options->winograd == ONNXD_CPU_WINOGRAD_AUTO;
     runtime->winograd_error = options->winograd_error;

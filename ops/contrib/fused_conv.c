@@ -68,6 +68,6 @@ const onnxd_op_def onnxd_op_contrib_fused_conv[] = {
     {ONNXD_CONTRIB_NAME("FusedConv"), .min_inputs = 2, .max_inputs = 4, .min_outputs = 1,
      .max_outputs = 1, .inputs = {FORMAL(false), FORMAL(false), FORMAL(true), FORMAL(true)},
      .outputs = {FORMAL(false)}, .params_bytes = sizeof(onnxd_fused_conv_params), .parse = parse,
-     .infer = infer, .workspace_bytes = workspace_bytes, .compute = compute},
+     .infer = infer, .workspace_bytes = workspace_bytes, .compute = compute, .batch_inputs = 9u},
     {.op_type = NULL},
 };

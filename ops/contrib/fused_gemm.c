@@ -73,6 +73,6 @@ const onnxd_op_def onnxd_op_contrib_fused_gemm[] = {
     {ONNXD_CONTRIB_NAME("FusedGemm"), .min_inputs = 2, .max_inputs = 3, .min_outputs = 1,
      .max_outputs = 1, .inputs = {FORMAL(false), FORMAL(false), FORMAL(true)},
      .outputs = {FORMAL(false)}, .params_bytes = sizeof(fused_params), .parse = parse,
-     .infer = infer, .workspace_bytes = workspace_bytes, .compute = compute},
+     .infer = infer, .workspace_bytes = workspace_bytes, .compute = compute, .batch_inputs = 5u},
     {.op_type = NULL},
 };

@@ -99,7 +99,7 @@ COMPUTE(quick_gelu)
     ONNXD_CONTRIB_NAME(name),                                                                      \
         .min_inputs = least, .max_inputs = most, .min_outputs = 1, .max_outputs = 1,               \
         .inputs = {FLOATS(false), FLOATS((least) < (most))}, .outputs = {FLOATS(false)},           \
-        .infer = infer, .compute = compute_##op
+        .infer = infer, .compute = compute_##op, .batch_inputs = 3u
 
 const onnxd_op_def onnxd_op_contrib_gelu[] = {
     {ROW("Gelu", gelu, 1, 1)},

@@ -216,6 +216,6 @@ const onnxd_op_def onnxd_op_qgemm[] = {
                 {.types = ONNXD_CONTRIB_BYTES, .is_optional = true}},
      .outputs = {{.types = ONNXD_CONTRIB_BYTES | ONNXD_SET(FLOAT)}},
      .params_bytes = sizeof(qgemm_params), .parse = parse, .infer = infer,
-     .workspace_bytes = workspace_bytes, .compute = compute},
+     .workspace_bytes = workspace_bytes, .compute = compute, .batch_inputs = 1u},
     {.op_type = NULL},
 };

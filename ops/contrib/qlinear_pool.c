@@ -301,7 +301,7 @@ static onnxd_status *compute_global(const onnxd_compute *compute)
                         .is_optional = is_zero_optional}},                                         \
             .outputs = {DATA}, .params_bytes = sizeof(pool_params), .parse = parse_function,       \
             .infer = infer_function, .workspace_bytes = bytes_function,                            \
-            .compute = compute_function                                                            \
+            .compute = compute_function, .batch_inputs = 1u                                        \
     }
 
 const onnxd_op_def onnxd_op_qlinear_pool[] = {
@@ -312,6 +312,6 @@ const onnxd_op_def onnxd_op_qlinear_pool[] = {
     {ONNXD_CONTRIB_NAME("NhwcMaxPool"), .min_inputs = 1, .max_inputs = 1, .min_outputs = 1,
      .max_outputs = 1, .inputs = {DATA}, .outputs = {DATA}, .params_bytes = sizeof(pool_params),
      .parse = parse_maximum, .infer = infer_maximum, .workspace_bytes = workspace_maximum,
-     .compute = compute_maximum},
+     .compute = compute_maximum, .batch_inputs = 1u},
     {.op_type = NULL},
 };

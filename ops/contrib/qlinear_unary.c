@@ -78,7 +78,7 @@ static onnxd_status *compute_leaky_relu(const onnxd_compute *compute)
                    {.types = ONNXD_SET(FLOAT)},                                                    \
                    {.types = ONNXD_CONTRIB_BYTES, .type_variable = 1, .is_optional = true}},       \
         .outputs = {{.types = ONNXD_CONTRIB_BYTES, .type_variable = 1}}, .infer = infer,           \
-        .compute = compute_function
+        .compute = compute_function, .batch_inputs = 1u
 
 const onnxd_op_def onnxd_op_qlinear_unary[] = {
     {UNARY("QLinearSigmoid", compute_sigmoid)},

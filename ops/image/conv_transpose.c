@@ -397,7 +397,7 @@ static onnxd_status *compute(const onnxd_compute *context)
                    {.types = set, .type_variable = 1, .is_optional = true}},                       \
         .outputs = {{.types = set, .type_variable = 1}},                                           \
         .params_bytes = sizeof(conv_transpose_params), .parse = parse, .infer = infer,             \
-        .workspace_bytes = workspace_bytes, .compute = compute                                     \
+        .workspace_bytes = workspace_bytes, .compute = compute, .batch_inputs = 1u                 \
     }
 
 const onnxd_op_def onnxd_op_conv_transpose[] = {
@@ -422,6 +422,7 @@ const onnxd_op_def onnxd_op_conv_transpose[] = {
      .infer = infer,
      .shape_inputs = 1u << 2,
      .workspace_bytes = workspace_bytes,
-     .compute = compute},
+     .compute = compute,
+     .batch_inputs = 1u},
     {.op_type = NULL},
 };

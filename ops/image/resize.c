@@ -309,11 +309,19 @@ static onnxd_status *compute(const onnxd_compute *context)
 
 /* ---- definitions ----------------------------------------------------------------------------- */
 
+/* With a region of interest, which may cut the batch. */
+static bool has_batch(const onnxd_infer *context)
+{
+    const onnxd_resize_params *params = context->params;
+    return params->how.coordinates != ONNXD_RESAMPLE_TF_CROP_AND_RESIZE;
+}
+
 #define COMMON(name, first, last, set, parse_function)                                             \
     .op_type = name, .domain = "", .since = first, .until = last, .min_outputs = 1,                \
     .max_outputs = 1, .outputs = {{.types = set, .type_variable = 1}},                             \
     .params_bytes = sizeof(onnxd_resize_params), .parse = parse_function, .infer = infer,          \
-    .workspace_bytes = workspace_bytes, .compute = compute
+    .batch_inputs = 1u, .has_batch = has_batch, .workspace_bytes = workspace_bytes,                \
+    .compute = compute
 
 /* X and scales. */
 #define SCALED(name, first, last, parse_function)                                                  \

@@ -159,7 +159,7 @@ static onnxd_status *compute_to_depth(const onnxd_compute *compute)
         .inputs = {{.types = set, .type_variable = 1}},                                            \
         .outputs = {{.types = set, .type_variable = 1}},                                           \
         .params_bytes = sizeof(onnxd_depth_params), .parse = parse_function,                       \
-        .infer = infer_##direction, .compute = compute_##direction                                 \
+        .infer = infer_##direction, .compute = compute_##direction, .batch_inputs = 1u             \
     }
 
 const onnxd_op_def onnxd_op_depth_space[] = {

@@ -18,23 +18,17 @@
 #include "ops/support.h"
 #include "ops/types.h"
 
-/* The inputs that are images; the others are weights. */
 typedef struct original {
     const char *op_type, *domain;
     int64_t opset;
-    uint32_t images; /* bit i: input i */
 } original;
 
 static const original originals[] = {
-    {"Conv", "com.microsoft", 1, 1u << 0 | 1u << 3},
-    {"MaxPool", "", ONNXD_OPSET_MAX, 1u << 0},
-    {"AveragePool", "", ONNXD_OPSET_MAX, 1u << 0},
-    {"GlobalAveragePool", "", ONNXD_OPSET_MAX, 1u << 0},
-    {"GlobalMaxPool", "", ONNXD_OPSET_MAX, 1u << 0},
-    {"LRN", "", ONNXD_OPSET_MAX, 1u << 0},
-    {"DepthToSpace", "", ONNXD_OPSET_MAX, 1u << 0},
-    {"QLinearConv", "", ONNXD_OPSET_MAX, 1u << 0},
-    {"ConvInteger", "", ONNXD_OPSET_MAX, 1u << 0},
+    {"Conv", "com.microsoft", 1},           {"MaxPool", "", ONNXD_OPSET_MAX},
+    {"AveragePool", "", ONNXD_OPSET_MAX},   {"GlobalAveragePool", "", ONNXD_OPSET_MAX},
+    {"GlobalMaxPool", "", ONNXD_OPSET_MAX}, {"LRN", "", ONNXD_OPSET_MAX},
+    {"DepthToSpace", "", ONNXD_OPSET_MAX},  {"QLinearConv", "", ONNXD_OPSET_MAX},
+    {"ConvInteger", "", ONNXD_OPSET_MAX},
 };
 
 static const original *original_of(const onnxd_node *node)
@@ -51,9 +45,10 @@ static const onnxd_op_def *inner_of(const original *o)
     return onnxd_op_find(onnxd_ops(), o->domain, name, o->opset);
 }
 
-static bool is_image(const original *o, uint32_t input)
+/* The others are weights. */
+static bool is_image(const onnxd_node *node, uint32_t input)
 {
-    return input < 32 && (o->images >> input & 1) != 0;
+    return (node->def->batch_inputs >> input & 1) != 0;
 }
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
@@ -98,7 +93,7 @@ static onnxd_status *infer(onnxd_infer *context)
     onnxd_infer inner = *context;
     for (uint32_t i = 0; i < context->input_count; i++) {
         inputs[i] = context->inputs[i];
-        if (!is_image(o, i) || inputs[i].dtype == ONNXD_UNDEFINED)
+        if (!is_image(context->node, i) || inputs[i].dtype == ONNXD_UNDEFINED)
             continue;
         const int32_t rank = inputs[i].shape.rank;
         if (rank != ONNXD_RANK_UNKNOWN && rank < 3)
@@ -145,7 +140,7 @@ static bool lay_out(const onnxd_compute *context, const original *o, inner_call 
     bool fits = reserve(call, &call->output, &call->offsets[ONNXD_OP_MAX_FORMALS]);
     for (uint32_t i = 0; i < context->input_count && fits; i++) {
         call->inputs[i] = context->inputs[i];
-        if (!is_image(o, i) || !onnxd_tensor_view_is_present(&context->inputs[i]))
+        if (!is_image(context->node, i) || !onnxd_tensor_view_is_present(&context->inputs[i]))
             continue;
         shape = onnxd_channels_first(&context->inputs[i].shape);
         call->inputs[i] = onnxd_tensor_view_of(NULL, context->inputs[i].dtype, &shape);
@@ -186,7 +181,7 @@ static onnxd_status *compute(const onnxd_compute *context)
     if (!lay_out(context, o, &call))
         return onnxd_op_error_code(ONNXD_INTERNAL, context->node, "its workspace does not fit");
     for (uint32_t i = 0; i < context->input_count; i++) {
-        if (!is_image(o, i) || !onnxd_tensor_view_is_present(&context->inputs[i]))
+        if (!is_image(context->node, i) || !onnxd_tensor_view_is_present(&context->inputs[i]))
             continue;
         call.inputs[i].data = workspace + call.offsets[i];
         reorder(&context->inputs[i], &call.inputs[i], true);
@@ -217,17 +212,18 @@ static onnxd_status *compute(const onnxd_compute *context)
 #define ONE_INPUT(name, params)                                                                    \
     {                                                                                              \
         COMMON, .op_type = name, .min_inputs = 1, .max_inputs = 1, .inputs = {FORMAL(false)},      \
-                .outputs = {FORMAL(false)}, .params_bytes = params                                 \
+                .outputs = {FORMAL(false)}, .params_bytes = params, .batch_inputs = 1u             \
     }
 
 const onnxd_op_def onnxd_op_channels_last[] = {
     {COMMON, .op_type = "Conv", .min_inputs = 2, .max_inputs = 4,
      .inputs = {FORMAL(false), FORMAL(false), FORMAL(true), FORMAL(true)},
-     .outputs = {FORMAL(false)}, .params_bytes = sizeof(onnxd_fused_conv_params)},
+     .outputs = {FORMAL(false)}, .params_bytes = sizeof(onnxd_fused_conv_params),
+     .batch_inputs = 1u << 0 | 1u << 3},
     {COMMON, .op_type = "MaxPool", .min_inputs = 1, .max_inputs = 1,
      .inputs = {{.types = ONNXD_SET(FLOAT) | BYTE_TYPES, .type_variable = 1}},
      .outputs = {{.types = ONNXD_SET(FLOAT) | BYTE_TYPES, .type_variable = 1}},
-     .params_bytes = sizeof(onnxd_pool_params)},
+     .params_bytes = sizeof(onnxd_pool_params), .batch_inputs = 1u},
     ONE_INPUT("AveragePool", sizeof(onnxd_pool_params)),
     ONE_INPUT("GlobalAveragePool", 0),
     ONE_INPUT("GlobalMaxPool", 0),
@@ -243,9 +239,10 @@ const onnxd_op_def onnxd_op_channels_last[] = {
                 REAL,
                 BYTES(3, false),
                 {.types = ONNXD_SET(INT32), .is_optional = true}},
-     .outputs = {BYTES(3, false)}, .params_bytes = sizeof(onnxd_conv_params)},
+     .outputs = {BYTES(3, false)}, .params_bytes = sizeof(onnxd_conv_params), .batch_inputs = 1u},
     {COMMON, .op_type = "ConvInteger", .min_inputs = 2, .max_inputs = 4,
      .inputs = {BYTES(1, false), BYTES(2, false), BYTES(1, true), BYTES(2, true)},
-     .outputs = {{.types = ONNXD_SET(INT32)}}, .params_bytes = sizeof(onnxd_conv_params)},
+     .outputs = {{.types = ONNXD_SET(INT32)}}, .params_bytes = sizeof(onnxd_conv_params),
+     .batch_inputs = 1u},
     {.op_type = NULL},
 };

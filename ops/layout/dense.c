@@ -79,6 +79,7 @@ const onnxd_op_def onnxd_op_dense[] = {
      .params_bytes = sizeof(onnxd_dense_params),
      .parse = parse,
      .infer = infer,
-     .compute = compute},
+     .compute = compute,
+     .batch_inputs = 1u << A | 1u << B | 1u << RESIDUAL},
     {.op_type = NULL},
 };

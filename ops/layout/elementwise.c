@@ -197,6 +197,7 @@ const onnxd_op_def onnxd_op_elementwise[] = {
      .params_bytes = sizeof(onnxd_elementwise_params),
      .parse = parse,
      .infer = infer,
-     .compute = compute},
+     .compute = compute,
+     .batch_inputs = ONNXD_OP_ALL_INPUTS},
     {.op_type = NULL},
 };

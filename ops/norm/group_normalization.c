@@ -129,7 +129,7 @@ static onnxd_status *compute(const onnxd_compute *context)
                    {.types = set, .type_variable = 1}},                                            \
         .outputs = {{.types = set, .type_variable = 1}}, .params_bytes = sizeof(group_params),     \
         .parse = parse_function, .infer = infer, .workspace_bytes = workspace_bytes,               \
-        .compute = compute                                                                         \
+        .compute = compute, .batch_inputs = 1u                                                     \
     }
 
 const onnxd_op_def onnxd_op_group_normalization[] = {

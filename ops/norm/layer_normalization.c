@@ -228,6 +228,13 @@ static onnxd_status *compute_root_mean_square(const onnxd_compute *context)
     return run(context, true);
 }
 
+/* From axis 0 on the whole tensor is one row. */
+static bool has_batch(const onnxd_infer *context)
+{
+    const layer_params *params = context->params;
+    return params->axis != 0 && params->axis != -context->inputs[X].shape.rank;
+}
+
 #define STATISTICS (ONNXD_SET(FLOAT) | ONNXD_SET(BFLOAT16))
 
 const onnxd_op_def onnxd_op_layer_normalization[] = {
@@ -249,7 +256,9 @@ const onnxd_op_def onnxd_op_layer_normalization[] = {
      .parse = parse,
      .infer = infer,
      .workspace_bytes = workspace_bytes,
-     .compute = compute_layer},
+     .compute = compute_layer,
+     .batch_inputs = 1u,
+     .has_batch = has_batch},
     {.op_type = "RMSNormalization",
      .domain = "",
      .since = 23,
@@ -265,6 +274,8 @@ const onnxd_op_def onnxd_op_layer_normalization[] = {
      .parse = parse,
      .infer = infer_root_mean_square,
      .workspace_bytes = workspace_bytes,
-     .compute = compute_root_mean_square},
+     .compute = compute_root_mean_square,
+     .batch_inputs = 1u,
+     .has_batch = has_batch},
     {.op_type = NULL},
 };

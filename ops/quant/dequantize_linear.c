@@ -105,7 +105,7 @@ static onnxd_status *compute(const onnxd_compute *compute)
                    {.types = x, .type_variable = 1, .is_optional = true}},                         \
         .outputs = {{.types = y, .type_variable = y_variable}},                                    \
         .params_bytes = sizeof(onnxd_scale_params), .parse = parse_function, .infer = infer,       \
-        .compute = compute                                                                         \
+        .compute = compute, .batch_inputs = 1u                                                     \
     }
 
 const onnxd_op_def onnxd_op_dequantize_linear[] = {

@@ -279,7 +279,7 @@ static onnxd_status *compute_quantized(const onnxd_compute *compute)
                    {.types = scale, .type_variable = 4}, {.types = set, .type_variable = 2},       \
                    {.types = scale, .type_variable = 4}, {.types = set, .type_variable = 3}},      \
         .outputs = {{.types = set, .type_variable = 3}}, .infer = infer_quantized,                 \
-        .workspace_bytes = workspace_quantized, .compute = compute_quantized                       \
+        .workspace_bytes = workspace_quantized, .compute = compute_quantized, .batch_inputs = 1u   \
     }
 
 const onnxd_op_def onnxd_op_integer_matmul[] = {
@@ -298,7 +298,8 @@ const onnxd_op_def onnxd_op_integer_matmul[] = {
      .outputs = {{.types = ONNXD_SET(INT32)}},
      .infer = infer_integer,
      .workspace_bytes = workspace_integer,
-     .compute = compute_integer},
+     .compute = compute_integer,
+     .batch_inputs = 1u},
     QUANTIZED_ROW(10, 20, BYTES, ONNXD_SET(FLOAT)),
     QUANTIZED_ROW(21, ONNXD_OPSET_MAX, TYPES_21, SCALES_21),
     {.op_type = NULL},

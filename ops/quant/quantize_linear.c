@@ -127,7 +127,7 @@ static onnxd_status *compute(const onnxd_compute *compute)
                    {.types = scale, .type_variable = scale_variable},                              \
                    {.types = y, .type_variable = 3, .is_optional = true}},                         \
         .outputs = {{.types = y, .type_variable = 3}}, .params_bytes = sizeof(onnxd_scale_params), \
-        .parse = parse_function, .infer = infer, .compute = compute                                \
+        .parse = parse_function, .infer = infer, .compute = compute, .batch_inputs = 1u            \
     }
 
 const onnxd_op_def onnxd_op_quantize_linear[] = {

@@ -15,7 +15,7 @@ LEVELS = ("portable", "avx2", "avx512", "avx512_vnni", "avx512_bf16")
 # Options of cpu_ep, each by itself.
 OPTIONS = (*(("cpu.isa", level) for level in LEVELS),
            ("cpu.winograd", "off"), ("cpu.vector_kernels", False), ("cpu.onednn", False),
-           ("cpu.precision", "bf16"))
+           ("cpu.precision", "bf16"), ("cpu.batch_cache_bytes", 1))
 # By option. Two factors of 8 bits are each wrong by 2^-9 of themselves at most, so a sum of their
 # products is by 2^-8 of the sum of the magnitudes.
 TOLERANCES = {"cpu.precision": 2**-6}

@@ -24,7 +24,7 @@ Test(module, bad_modules_are_refused_with_path_and_reason)
     expect_refused(NOT_A_MODULE, "invalid ELF header");
     expect_refused(MODULES "/no_symbol.so", ONNXD_EP_MODULE_SYMBOL);
     expect_refused(MODULES "/no_interface.so", "returns no interface");
-    expect_refused(MODULES "/wrong_abi.so", "built for interface version 7, this is version 6");
+    expect_refused(MODULES "/wrong_abi.so", "built for interface version 8, this is version 7");
     expect_refused(MODULES "/wrong_size.so", "8 bytes instead of");
     expect_refused(MODULES "/bad_name.so", "snake_case");
     expect_refused(MODULES "/missing_entry.so", "lacks the required create()");

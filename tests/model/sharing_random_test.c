@@ -9,7 +9,7 @@
 #define CPU "cpu;cpu.threads=1"
 #define SIM "sim;sim.memory_bytes=16777216"
 
-enum { VALUES = 40, MOST_COLUMNS = 96, MOST_ROWS = 2 };
+enum { VALUES = 40, MOST_COLUMNS = 96, MOST_ROWS = 6 };
 
 /* A value of the graph and what it must be: rows of columns. */
 typedef struct sample {
@@ -123,7 +123,8 @@ static void add_cut(sample_graph *g)
     copy_columns(g, from, first, a);
 }
 
-static void check_graph(const char *spec, uint64_t seed, size_t rows)
+/* Returns how many sections the plan has. */
+static uint32_t check_graph(const char *spec, uint64_t seed, size_t rows)
 {
     sample_graph g = {.file = onnx_file_begin(), .seed = seed, .rows = rows};
     char dims[16];
@@ -162,10 +163,12 @@ static void check_graph(const char *spec, uint64_t seed, size_t rows)
                          (unsigned long long)seed, spec, k, g.values[i].name, (double)found[k],
                          (double)g.values[i].elements[k]);
     }
+    const uint32_t sections = plan->section_count;
     onnxd_run_release(run);
     onnxd_plan_release(plan);
     onnxd_model_release(model);
     onnxd_runtime_destroy(runtime);
+    return sections;
 }
 
 Test(sharing_random, graphs_by_chance_compute_what_they_say)
@@ -182,4 +185,17 @@ Test(sharing_random, graphs_by_chance_compute_what_they_say_on_devices)
         check_graph(SIM, seed, 1 + seed % 2);
         check_graph(CPU " " SIM ";sim.claim_ops=Sub,Concat;sim.unsupported_ops=Abs", seed, 1);
     }
+}
+
+/* With so little fast memory that batches are computed in parts, of one row to three. */
+Test(sharing_random, graphs_by_chance_compute_what_they_say_in_parts)
+{
+    static const char *const specs[] = {CPU ";cpu.batch_cache_bytes=1",
+                                        CPU ";cpu.batch_cache_bytes=64",
+                                        CPU ";cpu.batch_cache_bytes=200"};
+    uint32_t sections = 0;
+    for (uint64_t seed = 1; seed <= 100; seed++)
+        for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++)
+            sections += check_graph(specs[i], seed, i == 0 ? 2 : 6);
+    cr_expect_gt(sections, 100);
 }

@@ -100,10 +100,17 @@ static double kept_allocations(onnxd_ep *ep)
     return (double)onnxd_alloc_query().live_count - before;
 }
 
+static double batch_cache(onnxd_ep *ep)
+{
+    return (double)onnxd_ep_get_info(ep).batch_cache_bytes;
+}
+
 static const option_effect effects[] = {
     {"cpu.threads", "2", "1", matmul_cost, {NULL, NULL}},
     {"cpu.memory_limit_bytes", "1048576", "2097152", memory_size, {NULL, NULL}},
     {"cpu.memory_cache_bytes", "100000", "0", repeated_allocations, {NULL, NULL}},
+    {"cpu.batch_cache_bytes", "0", "1000", batch_cache, {NULL, NULL}},
+    {"cpu.batch_cache_bytes", "0", "-1", batch_cache, {NULL, NULL}},
     {"cpu.kernel_cache", "0", "5", kept_allocations, {NULL, NULL}},
     {"cpu.kernel_cache", "5", "15", kept_allocations, {NULL, NULL}},
     {"cpu.onednn", "false", "true", uses_onednn, {"cpu.vector_kernels", "false"}},
