@@ -10,7 +10,8 @@ typedef struct product_run {
     const onnxd_convolution_call *call;
     size_t block_pixels;
     size_t blocks, parts; /* of the pixels, of the columns of each block */
-    size_t part_columns;  /* a multiple of tile_columns */
+    size_t panels;        /* of tile_columns; parts have about the same number */
+    bool is_by_parts;     /* pieces of the same columns, not pixels, follow each other */
 } product_run;
 
 /* A block of output pixels and one group. */
@@ -134,7 +135,9 @@ static void run_block(const product_run *run, const pixel_block *block, size_t p
     const size_t window_rows = (size_t)(c->shape.window.kernel[0] * c->shape.window.kernel[1]);
     const bool is_by_rows = is_gathered && window_rows <= ONNXD_BLOCK_TAPS;
     const size_t maps = c->shape.maps, map = block->group * c->group_maps;
-    const size_t column = part * run->part_columns, left = c->group_maps - column;
+    const size_t width = c->simd->tile_columns;
+    const size_t column = part * run->panels / run->parts * width;
+    const size_t end = (part + 1) * run->panels / run->parts * width;
     float *gathered =
         is_gathered ? call->workspace + worker * c->taps * c->group_channels * ONNXD_BLOCK_ROWS
                     : NULL;
@@ -160,7 +163,7 @@ static void run_block(const product_run *run, const pixel_block *block, size_t p
         .depth = depth,
         .packs_rows = is_by_rows,
         .first_column = column,
-        .columns = left < run->part_columns ? left : run->part_columns,
+        .columns = (end < c->group_maps ? end : c->group_maps) - column,
         .c = call->out + block->first * call->out_pitch + map,
         .c_stride = call->out_pitch,
         .rows = block->count,
@@ -183,30 +186,36 @@ static void run_piece(void *context, size_t index, uint32_t worker)
     const onnxd_convolution *c = run->call->c;
     /* All groups of a block one after the other: they read the same pixels. */
     const size_t groups = c->shape.groups;
+    const size_t part = run->is_by_parts ? index / run->blocks : index % run->parts;
+    if (!run->is_by_parts)
+        index /= run->parts;
     pixel_block block;
-    block.group = index / run->parts % groups;
-    block.first = index / run->parts / groups * run->block_pixels;
+    block.group = run->is_by_parts ? 0 : index % groups;
+    block.first = (run->is_by_parts ? index % run->blocks : index / groups) * run->block_pixels;
     const size_t left = c->pixels - block.first;
     block.count = (uint32_t)(left < run->block_pixels ? left : run->block_pixels);
     if (!c->is_pointwise)
         block.strip_count =
             onnxd_window_strips(&run->call->places, block.first, block.count, block.strips);
-    run_block(run, &block, index % run->parts, worker);
+    run_block(run, &block, part, worker);
 }
 
-/* Where the pixels alone do not make enough pieces for all threads, columns are divided too. */
+/* Where the pixels alone do not make enough pieces for all threads, columns are divided too. Then
+ * either all threads read all of the weights, or all of them the image: the lesser is better. */
 static void divide(product_run *run)
 {
     const onnxd_convolution *c = run->call->c;
     const size_t width = c->simd->tile_columns, panels = (c->group_maps + width - 1) / width;
+    const size_t weights = c->taps * c->group_channels * c->group_maps;
     const uint32_t threads = onnxd_team_width(run->call->team);
     const size_t wanted = threads == 1 ? 1 : threads * PIECES_PER_THREAD;
     run->block_pixels = onnxd_product_block_rows(c->simd, c->pixels);
     run->blocks = (c->pixels + run->block_pixels - 1) / run->block_pixels;
     size_t parts = wanted / (run->blocks * c->shape.groups);
-    parts = parts < 1 ? 1 : parts > panels ? panels : parts;
-    run->part_columns = (panels + parts - 1) / parts * width;
-    run->parts = (panels * width + run->part_columns - 1) / run->part_columns;
+    run->parts = parts < 1 ? 1 : parts > panels ? panels : parts;
+    run->panels = panels;
+    run->is_by_parts =
+        run->parts > 1 && c->shape.groups == 1 && weights > c->pixels * c->group_channels;
 }
 
 void onnxd_convolution_product_run(const onnxd_convolution_call *call)

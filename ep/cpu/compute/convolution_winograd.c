@@ -74,14 +74,6 @@ static bool matrix_stride(size_t tiles, size_t width, size_t *out_elements)
     return onnxd_size_mul(count / LINE | 1, LINE, out_elements);
 }
 
-/* About equal groups of at most `most` tiles, of whole tiles of the product. */
-static size_t equal_size(const onnxd_simd *simd, size_t tiles, size_t groups, size_t most)
-{
-    const size_t size = (tiles + groups - 1) / groups;
-    const size_t whole = (size + simd->tile_rows - 1) / simd->tile_rows * simd->tile_rows;
-    return whole <= most ? whole : size;
-}
-
 /* False when the sizes do not fit. */
 static bool deal_out(const onnxd_convolution *c, tile_groups *out)
 {
@@ -106,7 +98,9 @@ static bool deal_out(const onnxd_convolution *c, tile_groups *out)
         g.are_shared = true;
     if (g.are_shared && g.tiles <= MOST_TILES && c->threads > 1)
         groups = 1;
-    g.size = equal_size(c->simd, g.tiles, groups, MOST_TILES);
+    /* About equal: threads with groups of their own wait for the largest, and products take any
+     * number of rows in about equal passes. */
+    g.size = (g.tiles + groups - 1) / groups;
     g.count = (g.tiles + g.size - 1) / g.size;
     if (!matrix_stride(g.size, w->channels, &g.v_matrix) ||
         !matrix_stride(g.size, c->shape.maps, &g.m_matrix) ||
