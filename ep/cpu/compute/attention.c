@@ -1,12 +1,11 @@
 #include "ep/cpu/compute/attention.h"
+#include "ep/cpu/compute/pieces.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/size_math.h"
 
-/* Pieces of work for each thread, at least, where there are so many blocks of queries. */
-#define PIECES_PER_THREAD ((size_t)3)
 /* Elements of a block of scores: about half of a first-level cache. */
 #define SCORES ((size_t)6144)
 /* Parts of a thread's scratch memory begin on cache lines. */
@@ -32,7 +31,7 @@ static void choose_blocks(onnxd_head_attention *a)
 
 static void choose_parts(onnxd_head_attention *a, uint32_t threads)
 {
-    const size_t wanted = threads == 1 ? 1 : threads * PIECES_PER_THREAD;
+    const size_t wanted = onnxd_pieces_wanted(threads);
     const size_t heads = a->batch * a->heads;
     a->parts = heads == 0 || heads >= wanted ? 1 : (wanted - 1) / heads + 1;
     a->parts = a->parts > a->blocks ? a->blocks : a->parts;

@@ -1,8 +1,7 @@
 /* Convolutions of one channel and one map per group. */
 #include "ep/cpu/compute/convolution_internal.h"
+#include "ep/cpu/compute/pieces.h"
 
-/* Pieces of work for each thread that one convolution is cut into at least, where it can be. */
-#define PIECES_PER_THREAD ((size_t)3)
 /* Pixels of a row that a piece has at least. */
 #define LEAST_PIXELS ((size_t)16)
 /* Rows of taps that are handed to the kernel at once. */
@@ -159,7 +158,7 @@ void onnxd_convolution_depthwise_run(const onnxd_convolution_call *call)
     const onnxd_convolution *c = call->c;
     const size_t width = (size_t)c->shape.window.out[2], rows = c->pixels / width;
     const uint32_t threads = onnxd_team_width(call->team);
-    const size_t wanted = threads == 1 ? 1 : threads * PIECES_PER_THREAD;
+    const size_t wanted = onnxd_pieces_wanted(threads);
     depthwise_run run = {.call = call};
     size_t parts = (wanted + rows - 1) / rows;
     run.part_pixels = (width + parts - 1) / parts;

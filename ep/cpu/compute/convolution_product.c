@@ -2,16 +2,11 @@
 #include <string.h>
 
 #include "ep/cpu/compute/convolution_internal.h"
-
-/* Pieces of work for each thread that one convolution is cut into at least, where it can be. */
-#define PIECES_PER_THREAD ((size_t)3)
+#include "ep/cpu/compute/pieces.h"
 
 typedef struct product_run {
     const onnxd_convolution_call *call;
-    size_t block_pixels;
-    size_t blocks, parts; /* of the pixels, of the columns of each block */
-    size_t panels;        /* of tile_columns; parts have about the same number */
-    bool is_by_parts;     /* pieces of the same columns, not pixels, follow each other */
+    onnxd_product_pieces pieces;
 } product_run;
 
 /* A block of output pixels and one group. */
@@ -126,8 +121,8 @@ static void gather(const onnxd_convolution_call *call, const pixel_block *block,
     }
 }
 
-static void run_block(const product_run *run, const pixel_block *block, size_t part,
-                      uint32_t worker)
+static void run_block(const product_run *run, const pixel_block *block,
+                      const onnxd_product_piece *piece, uint32_t worker)
 {
     const onnxd_convolution_call *call = run->call;
     const onnxd_convolution *c = call->c;
@@ -135,9 +130,6 @@ static void run_block(const product_run *run, const pixel_block *block, size_t p
     const size_t window_rows = (size_t)(c->shape.window.kernel[0] * c->shape.window.kernel[1]);
     const bool is_by_rows = is_gathered && window_rows <= ONNXD_BLOCK_TAPS;
     const size_t maps = c->shape.maps, map = block->group * c->group_maps;
-    const size_t width = c->simd->tile_columns;
-    const size_t column = part * run->panels / run->parts * width;
-    const size_t end = (part + 1) * run->panels / run->parts * width;
     float *gathered =
         is_gathered ? call->workspace + worker * c->taps * c->group_channels * ONNXD_BLOCK_ROWS
                     : NULL;
@@ -162,8 +154,8 @@ static void run_block(const product_run *run, const pixel_block *block, size_t p
         .taps = taps,
         .depth = depth,
         .packs_rows = is_by_rows,
-        .first_column = column,
-        .columns = (end < c->group_maps ? end : c->group_maps) - column,
+        .first_column = piece->column,
+        .columns = piece->columns,
         .c = call->out + block->first * call->out_pitch + map,
         .c_stride = call->out_pitch,
         .rows = block->count,
@@ -183,44 +175,28 @@ static void run_block(const product_run *run, const pixel_block *block, size_t p
 static void run_piece(void *context, size_t index, uint32_t worker)
 {
     const product_run *run = context;
-    const onnxd_convolution *c = run->call->c;
-    /* All groups of a block one after the other: they read the same pixels. */
-    const size_t groups = c->shape.groups;
-    const size_t part = run->is_by_parts ? index / run->blocks : index % run->parts;
-    if (!run->is_by_parts)
-        index /= run->parts;
+    const onnxd_product_piece piece = onnxd_product_piece_at(&run->pieces, index);
     pixel_block block;
-    block.group = run->is_by_parts ? 0 : index % groups;
-    block.first = (run->is_by_parts ? index % run->blocks : index / groups) * run->block_pixels;
-    const size_t left = c->pixels - block.first;
-    block.count = (uint32_t)(left < run->block_pixels ? left : run->block_pixels);
-    if (!c->is_pointwise)
+    block.group = piece.group;
+    block.first = piece.first_row;
+    block.count = piece.rows;
+    if (!run->call->c->is_pointwise)
         block.strip_count =
             onnxd_window_strips(&run->call->places, block.first, block.count, block.strips);
-    run_block(run, &block, part, worker);
-}
-
-/* Where the pixels alone do not make enough pieces for all threads, columns are divided too. Then
- * either all threads read all of the weights, or all of them the image: the lesser is better. */
-static void divide(product_run *run)
-{
-    const onnxd_convolution *c = run->call->c;
-    const size_t width = c->simd->tile_columns, panels = (c->group_maps + width - 1) / width;
-    const size_t weights = c->taps * c->group_channels * c->group_maps;
-    const uint32_t threads = onnxd_team_width(run->call->team);
-    const size_t wanted = threads == 1 ? 1 : threads * PIECES_PER_THREAD;
-    run->block_pixels = onnxd_product_block_rows(c->simd, c->pixels);
-    run->blocks = (c->pixels + run->block_pixels - 1) / run->block_pixels;
-    size_t parts = wanted / (run->blocks * c->shape.groups);
-    run->parts = parts < 1 ? 1 : parts > panels ? panels : parts;
-    run->panels = panels;
-    run->is_by_parts =
-        run->parts > 1 && c->shape.groups == 1 && weights > c->pixels * c->group_channels;
+    run_block(run, &block, &piece, worker);
 }
 
 void onnxd_convolution_product_run(const onnxd_convolution_call *call)
 {
-    product_run run = {.call = call};
-    divide(&run);
-    onnxd_team_run(call->team, run.parts * run.blocks * call->c->shape.groups, run_piece, &run);
+    const onnxd_convolution *c = call->c;
+    const double channel_bytes = (double)(c->group_channels * sizeof(float));
+    const onnxd_product_extent extent = {.rows = c->pixels,
+                                         .columns = c->group_maps,
+                                         .groups = c->shape.groups,
+                                         .weight_bytes =
+                                             (double)(c->taps * c->group_maps) * channel_bytes,
+                                         .row_bytes = (double)c->pixels * channel_bytes};
+    product_run run = {.call = call,
+                       .pieces = onnxd_product_cut(c->simd, &extent, onnxd_team_width(call->team))};
+    onnxd_team_run(call->team, run.pieces.count, run_piece, &run);
 }

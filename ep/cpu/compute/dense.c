@@ -1,9 +1,8 @@
 #include "ep/cpu/compute/dense.h"
 
 #include "base/size_math.h"
+#include "ep/cpu/compute/pieces.h"
 
-/* Pieces of work for each thread that one product is cut into at least, where it can be. */
-#define PIECES_PER_THREAD ((size_t)3)
 /* Multiplications that are worth waking the team for. */
 #define TEAM_WORK 65536.0
 
@@ -13,22 +12,19 @@ typedef struct dense_run {
     const onnxd_dense *dense;
     const float *a;
     float *c;
-    size_t block_rows;
-    size_t parts, part_columns; /* of the columns of each block */
+    onnxd_product_pieces pieces;
 } dense_run;
 
 static void run_piece(void *context, size_t index, uint32_t worker)
 {
     const dense_run *run = context;
     const onnxd_dense *d = run->dense;
-    const size_t first = index / run->parts * run->block_rows, left = d->rows - first;
-    const size_t column = index % run->parts * run->part_columns;
-    const size_t columns_left = d->columns - column;
-    const uint32_t rows = (uint32_t)(left < run->block_rows ? left : run->block_rows);
+    const onnxd_product_piece piece = onnxd_product_piece_at(&run->pieces, index);
+    const size_t first = piece.first_row;
     const float *pointers[ONNXD_BLOCK_ROWS];
     onnxd_simd_post post = d->post;
     (void)worker;
-    for (uint32_t i = 0; i < rows; i++)
+    for (uint32_t i = 0; i < piece.rows; i++)
         pointers[i] = run->a + (first + i) * d->a_stride;
     if (post.residual != NULL)
         post.residual += first * post.residual_stride;
@@ -38,11 +34,11 @@ static void run_piece(void *context, size_t index, uint32_t worker)
         .depth = d->depth,
         .packed = d->packed,
         .packed_bf16 = d->packed_bf16,
-        .first_column = column,
-        .columns = columns_left < run->part_columns ? columns_left : run->part_columns,
+        .first_column = piece.column,
+        .columns = piece.columns,
         .c = run->c + first * d->c_stride,
         .c_stride = d->c_stride,
-        .rows = rows,
+        .rows = piece.rows,
         .post = post,
     };
     onnxd_product_block_run(d->simd, &block);
@@ -53,32 +49,25 @@ static bool is_worth_a_team(size_t rows, size_t depth, size_t columns)
     return (double)rows * (double)depth * (double)columns >= TEAM_WORK;
 }
 
-static void divide(const onnxd_dense *d, uint32_t threads, dense_run *run, size_t *out_blocks)
+static dense_run cut(const onnxd_dense *d, uint32_t threads, const float *a, float *c)
 {
-    const size_t width = d->simd->tile_columns, panels = (d->columns + width - 1) / width;
-    const size_t block_rows = onnxd_product_block_rows(d->simd, d->rows);
-    const size_t blocks = (d->rows - 1) / block_rows + 1;
-    size_t parts = 1;
-    if (threads > 1 && blocks > 0 && is_worth_a_team(d->rows, d->depth, d->columns))
-        parts = threads * PIECES_PER_THREAD / blocks;
-    parts = parts > panels ? panels : parts;
-    parts = parts < 1 ? 1 : parts;
-    size_t part_panels = (panels + parts - 1) / parts;
-    part_panels = part_panels < 1 ? 1 : part_panels;
-    run->part_columns = part_panels * width;
-    run->parts = (panels + part_panels - 1) / part_panels;
-    run->block_rows = block_rows;
-    *out_blocks = blocks;
+    const double depth_bytes = (double)(d->depth * sizeof(float));
+    const onnxd_product_extent extent = {.rows = d->rows,
+                                         .columns = d->columns,
+                                         .groups = 1,
+                                         .weight_bytes = (double)d->columns * depth_bytes,
+                                         .row_bytes = (double)d->rows * depth_bytes};
+    return (dense_run){
+        .dense = d, .a = a, .c = c, .pieces = onnxd_product_cut(d->simd, &extent, threads)};
 }
 
 void onnxd_dense_run(const onnxd_dense *dense, onnxd_team *team, const float *a, float *c)
 {
-    dense_run run = {.dense = dense, .a = a, .c = c};
-    size_t blocks;
     if (dense->rows == 0 || dense->columns == 0)
         return;
-    divide(dense, onnxd_team_width(team), &run, &blocks);
-    onnxd_team_run(team, blocks * run.parts, run_piece, &run);
+    const bool is_large = is_worth_a_team(dense->rows, dense->depth, dense->columns);
+    dense_run run = cut(dense, is_large ? onnxd_team_width(team) : 1, a, c);
+    onnxd_team_run(team, run.pieces.count, run_piece, &run);
 }
 
 /* ---- many products --------------------------------------------------------------------------- */
@@ -116,14 +105,10 @@ static void run_batch(void *context, size_t batch, uint32_t worker)
                                .a_stride = p->depth,
                                .c_stride = p->columns,
                                .packed = packed};
-    dense_run whole = {.dense = &dense,
-                       .a = run->a + a_index * p->rows * p->depth,
-                       .c = run->c + batch * p->rows * p->columns,
-                       .block_rows = onnxd_product_block_rows(p->simd, p->rows),
-                       .parts = 1,
-                       .part_columns = p->columns};
-    for (size_t block = 0; block * whole.block_rows < p->rows; block++)
-        run_piece(&whole, block, worker);
+    dense_run whole = cut(&dense, 1, run->a + a_index * p->rows * p->depth,
+                          run->c + batch * p->rows * p->columns);
+    for (size_t i = 0; i < whole.pieces.count; i++)
+        run_piece(&whole, i, worker);
 }
 
 void onnxd_batched_product_run(const onnxd_batched_product *product, onnxd_team *team,

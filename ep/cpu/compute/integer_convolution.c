@@ -1,4 +1,5 @@
 #include "ep/cpu/compute/integer_convolution.h"
+#include "ep/cpu/compute/pieces.h"
 
 #include <string.h>
 
@@ -7,8 +8,6 @@
 /* Fewer channels than this are gathered: a product this short per tap spends its time between
  * taps. */
 #define LEAST_DIRECT_CHANNELS ((size_t)16)
-/* Pieces of work for each thread that one convolution is cut into at least, where it can be. */
-#define PIECES_PER_THREAD ((size_t)3)
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
@@ -164,8 +163,7 @@ typedef struct convolution_run {
     const onnxd_integer_convolution_call *call;
     onnxd_image_window window; /* direct: of the widened image */
     const void *zeros;         /* direct: a pixel of zeros, or zero points */
-    size_t blocks, parts;      /* of the pixels, of the columns of each block */
-    size_t part_columns;       /* a multiple of tile_columns */
+    onnxd_product_pieces pieces;
 } convolution_run;
 
 /* A block of output pixels and one group. */
@@ -356,14 +354,12 @@ static void run_piece(void *context, size_t index, uint32_t worker)
     const onnxd_integer_convolution_call *call = run->call;
     const onnxd_integer_convolution *c = call->c;
     block_rows rows;
-    /* All groups of a block one after the other: they read the same pixels. */
-    const size_t groups = c->shape.groups;
+    const onnxd_product_piece piece = onnxd_product_piece_at(&run->pieces, index);
     pixel_block block;
-    block.group = index / run->parts % groups;
-    block.first = index / run->parts / groups * ONNXD_BLOCK_ROWS;
-    const size_t left = c->pixels - block.first, column = index % run->parts * run->part_columns;
-    const size_t columns_left = c->group_maps - column, maps = block.group * c->padded_maps;
-    block.count = left < ONNXD_BLOCK_ROWS ? (uint32_t)left : ONNXD_BLOCK_ROWS;
+    block.group = piece.group;
+    block.first = piece.first_row;
+    block.count = piece.rows;
+    const size_t maps = block.group * c->padded_maps;
     char *scratch = (char *)call->workspace + worker * c->thread_bytes;
     if (!c->is_gathered || c->is_by_rows)
         block.strip_count =
@@ -384,8 +380,8 @@ static void run_piece(void *context, size_t index, uint32_t worker)
         .steps = c->steps,
         .packed = call->packed + block.group * c->group_packed,
         .zeros = call->zeros == NULL ? NULL : call->zeros + 2 * maps,
-        .first_column = column,
-        .columns = columns_left < run->part_columns ? columns_left : run->part_columns,
+        .first_column = piece.column,
+        .columns = piece.columns,
         .out = element(call, block.first * c->shape.maps + block.group * c->group_maps),
         .out_stride = c->shape.maps,
         .rows = block.count,
@@ -396,20 +392,6 @@ static void run_piece(void *context, size_t index, uint32_t worker)
     if (product.post.addends != NULL)
         product.post.addends += maps;
     onnxd_integer_block_run(c->simd, &product);
-}
-
-/* Where the pixels alone do not make enough pieces for all threads, columns are divided too. */
-static void divide(convolution_run *run)
-{
-    const onnxd_integer_convolution *c = run->call->c;
-    const size_t width = c->simd->tile_columns, panels = c->padded_maps / width;
-    const uint32_t threads = onnxd_team_width(run->call->team);
-    const size_t wanted = threads == 1 ? 1 : threads * PIECES_PER_THREAD;
-    run->blocks = (c->pixels + ONNXD_BLOCK_ROWS - 1) / ONNXD_BLOCK_ROWS;
-    size_t parts = wanted / (run->blocks * c->shape.groups);
-    parts = parts < 1 ? 1 : parts > panels ? panels : parts;
-    run->part_columns = (panels + parts - 1) / parts * width;
-    run->parts = (c->padded_maps + run->part_columns - 1) / run->part_columns;
 }
 
 /* Groups of channels are rows: each is padded to whole pairs. */
@@ -444,6 +426,12 @@ void onnxd_integer_convolution_run(const onnxd_integer_convolution_call *call)
         memset(call->workspace, call->in_byte, c->group_channels);
     else if (!c->is_gathered)
         widen_image(&run);
-    divide(&run);
-    onnxd_team_run(call->team, run.parts * run.blocks * c->shape.groups, run_piece, &run);
+    const onnxd_product_extent extent = {.rows = c->pixels,
+                                         .columns = c->group_maps,
+                                         .groups = c->shape.groups,
+                                         .weight_bytes =
+                                             (double)(c->taps * c->group_channels * c->group_maps),
+                                         .row_bytes = (double)(c->pixels * c->group_channels)};
+    run.pieces = onnxd_product_cut(c->simd, &extent, onnxd_team_width(call->team));
+    onnxd_team_run(call->team, run.pieces.count, run_piece, &run);
 }

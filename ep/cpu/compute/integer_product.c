@@ -1,4 +1,5 @@
 #include "ep/cpu/compute/integer_product.h"
+#include "ep/cpu/compute/pieces.h"
 
 #include <string.h>
 
@@ -7,8 +8,6 @@
 /* Steps of the depth that are worked on together: as many as let a panel's part of them, widened,
  * stay in the first-level cache while all rows of the block pass by. */
 #define BLOCK_STEPS ((size_t)256)
-/* Pieces of work for each thread that one product is cut into at least, where it can be. */
-#define PIECES_PER_THREAD ((size_t)3)
 /* Multiplications, and elements, that are worth waking the team for. */
 #define TEAM_WORK 131072.0
 #define TEAM_ELEMENTS ((size_t)32768)
@@ -359,7 +358,7 @@ void onnxd_integer_block_run(const onnxd_simd *simd, const onnxd_integer_block *
 
 typedef struct dense_run {
     const onnxd_integer_dense *dense;
-    size_t parts, part_columns; /* of the columns of each block */
+    onnxd_product_pieces pieces;
 } dense_run;
 
 static void run_piece(void *context, size_t index, uint32_t worker)
@@ -367,9 +366,8 @@ static void run_piece(void *context, size_t index, uint32_t worker)
     static const size_t sizes[] = {sizeof(int32_t), sizeof(float), 1};
     const dense_run *run = context;
     const onnxd_integer_dense *d = run->dense;
-    const size_t first = index / run->parts * ONNXD_BLOCK_ROWS, left = d->rows - first;
-    const size_t column = index % run->parts * run->part_columns;
-    const size_t columns_left = d->columns - column;
+    const onnxd_product_piece piece = onnxd_product_piece_at(&run->pieces, index);
+    const size_t first = piece.first_row;
     const int16_t *pairs[ONNXD_BLOCK_ROWS];
     const uint8_t *fours[ONNXD_BLOCK_ROWS];
     (void)worker;
@@ -380,11 +378,11 @@ static void run_piece(void *context, size_t index, uint32_t worker)
         .steps = d->steps,
         .packed = d->packed,
         .zeros = d->zeros,
-        .first_column = column,
-        .columns = columns_left < run->part_columns ? columns_left : run->part_columns,
+        .first_column = piece.column,
+        .columns = piece.columns,
         .out = (char *)d->out + first * d->columns * sizes[d->post.kind],
         .out_stride = d->columns,
-        .rows = left < ONNXD_BLOCK_ROWS ? (uint32_t)left : ONNXD_BLOCK_ROWS,
+        .rows = piece.rows,
         .post = d->post,
     };
     for (uint32_t i = 0; i < block.rows; i++) {
@@ -398,24 +396,21 @@ static void run_piece(void *context, size_t index, uint32_t worker)
 
 void onnxd_integer_dense_run(const onnxd_integer_dense *dense, onnxd_team *team)
 {
-    dense_run run = {.dense = dense};
-    const size_t width = dense->simd->tile_columns;
-    const size_t panels = dense->columns / width + (dense->columns % width != 0);
-    const uint32_t threads = onnxd_team_width(team);
+    const double step_bytes = dense->fours != NULL ? ONNXD_FOUR : ONNXD_PAIR * sizeof(int16_t);
+    const double depth_bytes = (double)dense->steps * step_bytes;
+    const onnxd_product_extent extent = {.rows = dense->rows,
+                                         .columns = dense->columns,
+                                         .groups = 1,
+                                         .weight_bytes = (double)dense->columns * depth_bytes,
+                                         .row_bytes = (double)dense->rows * depth_bytes};
     if (dense->rows == 0 || dense->columns == 0)
         return;
-    const size_t blocks = (dense->rows - 1) / ONNXD_BLOCK_ROWS + 1;
-    size_t parts = 1;
-    if (threads > 1 &&
-        (double)dense->rows * (double)dense->steps * 2 * (double)dense->columns >= TEAM_WORK)
-        parts = threads * PIECES_PER_THREAD / blocks;
-    parts = parts > panels ? panels : parts;
-    parts = parts < 1 ? 1 : parts;
-    size_t part_panels = (panels + parts - 1) / parts;
-    part_panels = part_panels < 1 ? 1 : part_panels;
-    run.part_columns = part_panels * width;
-    run.parts = (panels + part_panels - 1) / part_panels;
-    onnxd_team_run(team, blocks * run.parts, run_piece, &run);
+    const bool is_large =
+        (double)dense->rows * (double)dense->steps * 2 * (double)dense->columns >= TEAM_WORK;
+    dense_run run = {
+        .dense = dense,
+        .pieces = onnxd_product_cut(dense->simd, &extent, is_large ? onnxd_team_width(team) : 1)};
+    onnxd_team_run(team, run.pieces.count, run_piece, &run);
 }
 
 /* ---- widening -------------------------------------------------------------------------------- */
