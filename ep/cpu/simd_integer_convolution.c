@@ -10,6 +10,9 @@ static const onnxd_quantized_inputs quantized = {0, 1, 2, 3, 4, 5, 6, 7, 8};
 static const onnxd_quantized_inputs integer = {
     0, ONNXD_ABSENT, 2, 1, ONNXD_ABSENT, 3, ONNXD_ABSENT, ONNXD_ABSENT, ONNXD_ABSENT};
 
+/* What is added to the result of QLinearConv. */
+enum { OTHER = 9, OTHER_SCALE, OTHER_ZERO, SUM_SCALE, SUM_ZERO };
+
 static const onnxd_quantized_inputs *positions_of(const onnxd_op_def *def)
 {
     return strcmp(def->op_type, "QLinearConv") == 0 ? &quantized : &integer;
@@ -21,13 +24,24 @@ static bool is_depthwise(const onnxd_shape *weights, int64_t groups)
     return groups > 1 && weights->dims[1] == 1;
 }
 
+static bool takes_addition(const onnxd_cpu_case *c)
+{
+    const onnxd_dtype dtype = c->outputs[0].dtype;
+    return onnxd_is_bytes(dtype) && c->query->inputs[OTHER].dtype == dtype &&
+           onnxd_quantized_is_parameter(c, OTHER_SCALE, ONNXD_FLOAT, 0) &&
+           onnxd_quantized_is_parameter(c, OTHER_ZERO, dtype, 0) &&
+           onnxd_quantized_is_parameter(c, SUM_SCALE, ONNXD_FLOAT, 0) &&
+           onnxd_quantized_is_parameter(c, SUM_ZERO, dtype, 0);
+}
+
 static bool takes(const onnxd_cpu_case *c)
 {
     const onnxd_quantized_inputs *at = positions_of(c->def);
     const onnxd_conv_params *params = c->node->params;
     const onnxd_tensor *weights = onnxd_cpu_constant(c, at->b);
     return weights != NULL && !is_depthwise(&weights->shape, params->group) &&
-           onnxd_quantized_takes(c, at, weights->shape.dims[0]);
+           onnxd_quantized_takes(c, at, weights->shape.dims[0]) &&
+           (!onnxd_cpu_has_input(c, OTHER) || takes_addition(c));
 }
 
 typedef struct convolution_state {
@@ -133,6 +147,23 @@ static onnxd_status *make(const onnxd_cpu_case *c, onnxd_cpu_kernel *kernel)
     return status;
 }
 
+static onnxd_simd_byte_addend other_of(const onnxd_kernel_args *args,
+                                       const onnxd_quantized_inputs *at, size_t maps)
+{
+    const onnxd_tensor_view *other = onnxd_quantized_view(args, OTHER);
+    const float scale = onnxd_quantized_scale(args, SUM_SCALE);
+    if (other == NULL)
+        return (onnxd_simd_byte_addend){.rows = NULL};
+    return (onnxd_simd_byte_addend){
+        .rows = onnxd_tensor_view_data(other),
+        .stride = maps,
+        .zero = onnxd_quantized_zero(args, OTHER_ZERO, other->dtype),
+        .own_factor = onnxd_quantized_scale(args, at->y_scale) / scale,
+        .factor = onnxd_quantized_scale(args, OTHER_SCALE) / scale,
+        .range = onnxd_quantized_range(args, SUM_ZERO, other->dtype),
+    };
+}
+
 static onnxd_status *enqueue(onnxd_cpu_kernel *kernel, const onnxd_kernel_args *args)
 {
     const convolution_state *state = kernel->state;
@@ -145,6 +176,8 @@ static onnxd_status *enqueue(onnxd_cpu_kernel *kernel, const onnxd_kernel_args *
         c->is_fours ? (const int32_t *)(const void *)(packed + state->packed_bytes) : NULL;
     const onnxd_quantized_columns columns = onnxd_quantized_columns_of(
         c->simd, args, at, c->shape.groups, c->group_maps, 1, sums, zero, args->workspace);
+    onnxd_simd_integer_post post = onnxd_quantized_post(&columns, args, at);
+    post.other = other_of(args, at, c->shape.maps);
     const onnxd_integer_convolution_call call = {
         .c = c,
         .team = kernel->runtime->team,
@@ -153,7 +186,7 @@ static onnxd_status *enqueue(onnxd_cpu_kernel *kernel, const onnxd_kernel_args *
         .in_zero = onnxd_quantized_zero(args, at->a_zero, in->dtype),
         .packed = (const int8_t *)packed,
         .zeros = columns.zeros,
-        .post = onnxd_quantized_post(&columns, args, at),
+        .post = post,
         .out = onnxd_tensor_view_data(&args->outputs[0]),
         .workspace = (char *)args->workspace + state->columns_bytes,
     };

@@ -17,7 +17,7 @@ typedef struct transpose_state {
     size_t out_strides[ONNXD_MAX_RANK];
     int32_t across; /* the output's dimension along which the input is contiguous */
     size_t slices;  /* combinations of the other dimensions */
-    size_t elements;
+    size_t elements, element_bytes;
 } transpose_state;
 
 /* ---- preparing ------------------------------------------------------------------------------- */
@@ -30,6 +30,14 @@ static void read_perm(const onnxd_cpu_case *c, int32_t rank, int64_t *perm)
     /* Checked when the node was resolved. */
     onnxd_status_free(onnxd_attribute_ints(c->node, "perm", 0, ONNXD_MAX_RANK, 0,
                                            ONNXD_MAX_RANK - 1, perm, &count));
+}
+
+/* Elements of four bytes are moved as floats are, whatever they are, those of one byte as such. */
+static bool takes(const onnxd_cpu_case *c)
+{
+    const onnxd_dtype dtype = c->query->inputs[0].dtype;
+    const size_t bytes = dtype == ONNXD_STRING ? 0 : onnxd_dtype_size(dtype);
+    return c->runtime->uses_vector_kernels && (bytes == sizeof(float) || bytes == 1);
 }
 
 /* Dimensions of extent 1 go, and neighbours that are neighbours in the input become one. */
@@ -68,6 +76,7 @@ static onnxd_status *make(const onnxd_cpu_case *c, onnxd_cpu_kernel *kernel)
         return onnxd_error_out_of_memory("a kernel", sizeof(*t), UINT64_MAX);
     read_perm(c, in->rank, perm);
     merge(t, in, perm);
+    t->element_bytes = onnxd_dtype_size(c->query->inputs[0].dtype);
     t->elements = 1;
     for (int32_t i = t->rank; i-- > 0;) {
         t->out_strides[i] = t->elements;
@@ -88,8 +97,8 @@ static onnxd_status *make(const onnxd_cpu_case *c, onnxd_cpu_kernel *kernel)
 typedef struct transpose_run {
     const onnxd_simd *simd;
     const transpose_state *t;
-    const float *in;
-    float *out;
+    const char *in;
+    char *out;
 } transpose_run;
 
 /* Where slice `index` begins in input and output. */
@@ -116,18 +125,23 @@ static void run_slice(void *context, size_t index, uint32_t worker)
     size_t in, out;
     (void)worker;
     locate(t, index, &in, &out);
+    const void *from = run->in + in * t->element_bytes;
+    void *to = run->out + out * t->element_bytes;
     if (t->across == last)
-        memcpy(run->out + out, run->in + in, t->dims[last] * sizeof(float));
+        memcpy(to, from, t->dims[last] * t->element_bytes);
+    else if (t->element_bytes == 1)
+        run->simd->transpose_bytes(from, t->dims[last], t->dims[t->across], t->strides[last], to,
+                                   t->out_strides[t->across]);
     else
-        run->simd->transpose(run->in + in, t->dims[last], t->dims[t->across], t->strides[last],
-                             run->out + out, t->out_strides[t->across]);
+        run->simd->transpose(from, t->dims[last], t->dims[t->across], t->strides[last], to,
+                             t->out_strides[t->across]);
 }
 
 static onnxd_status *enqueue(onnxd_cpu_kernel *kernel, const onnxd_kernel_args *args)
 {
     const transpose_state *t = kernel->state;
-    transpose_run run = {kernel->runtime->simd, t, onnxd_simd_input(args, 0),
-                         onnxd_simd_output(args, 0)};
+    transpose_run run = {kernel->runtime->simd, t, onnxd_tensor_view_data(&args->inputs[0]),
+                         onnxd_tensor_view_data(&args->outputs[0])};
     if (t->elements == 0)
         return NULL;
     if (t->elements >= TEAM_ELEMENTS && t->across != t->rank - 1)
@@ -145,7 +159,7 @@ static void unmake(onnxd_cpu_kernel *kernel)
 
 const onnxd_cpu_implementation onnxd_cpu_simd_transpose = {
     .name = "simd:transpose",
-    .takes = onnxd_simd_takes,
+    .takes = takes,
     .make = make,
     .enqueue = enqueue,
     .unmake = unmake,

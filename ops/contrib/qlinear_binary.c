@@ -96,7 +96,7 @@ static onnxd_status *compute_multiply(const onnxd_compute *compute)
         ONNXD_CONTRIB_NAME(name),                                                                  \
             .min_inputs = 7, .max_inputs = 8, .min_outputs = 1, .max_outputs = 1,                  \
             .inputs = {DATA, SCALE, ZERO, DATA, SCALE, ZERO, SCALE, ZERO}, .outputs = {DATA},      \
-            .infer = infer, .compute = compute_function, .batch_inputs = 9u                        \
+            .infer = infer, .compute = compute_function, .in_place_inputs = 9u, .batch_inputs = 9u \
     }
 
 const onnxd_op_def onnxd_op_qlinear_binary[] = {

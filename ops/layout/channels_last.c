@@ -3,7 +3,9 @@
  * [N, C, D1 ... Dk]: the same operator, attributes and weights, another order of dimensions. The
  * pass channels_last makes them, since providers run them faster.
  *
- * Conv is com.microsoft's FusedConv, which adds an input and applies an activation.
+ * Conv is com.microsoft's FusedConv, which adds an input and applies an activation. QLinearConv can
+ * add an image too, as com.microsoft's QLinearAdd does to its result: inputs 9 to 11 are that
+ * image, its scale and its zero point, 12 and 13 those of the sum.
  *
  * The portable kernel puts the dimensions into ONNX's order, runs the operator's own kernel and
  * puts them back.
@@ -12,6 +14,7 @@
 #include <string.h>
 
 #include "base/size_math.h"
+#include "ops/contrib/affine.h"
 #include "ops/layout/channels_last.h"
 #include "ops/move.h"
 #include "ops/ops.h"
@@ -43,6 +46,14 @@ static const onnxd_op_def *inner_of(const original *o)
 {
     const char *name = o->domain[0] != '\0' ? "FusedConv" : o->op_type;
     return onnxd_op_find(onnxd_ops(), o->domain, name, o->opset);
+}
+
+/* What QLinearConv has beside the inputs of its original. */
+enum { Y_SCALE = 6, Y_ZERO, OTHER = 9, OTHER_SCALE, OTHER_ZERO, SUM_SCALE, SUM_ZERO };
+
+static uint32_t inner_inputs(const onnxd_op_def *inner, uint32_t count)
+{
+    return count < inner->max_inputs ? count : inner->max_inputs;
 }
 
 /* The others are weights. */
@@ -91,7 +102,8 @@ static onnxd_status *infer(onnxd_infer *context)
     onnxd_tensor_type inputs[ONNXD_OP_MAX_FORMALS];
     const original *o = original_of(context->node);
     onnxd_infer inner = *context;
-    for (uint32_t i = 0; i < context->input_count; i++) {
+    inner.input_count = inner_inputs(inner_of(o), context->input_count);
+    for (uint32_t i = 0; i < inner.input_count; i++) {
         inputs[i] = context->inputs[i];
         if (!is_image(context->node, i) || inputs[i].dtype == ONNXD_UNDEFINED)
             continue;
@@ -104,8 +116,13 @@ static onnxd_status *infer(onnxd_infer *context)
     inner.inputs = inputs;
     inner.opset = o->opset;
     ONNXD_TRY(inner_of(o)->infer(&inner));
-    context->outputs[0].shape = onnxd_channels_last(&context->outputs[0].shape);
-    return NULL;
+    onnxd_shape *shape = &context->outputs[0].shape;
+    *shape = onnxd_channels_last(shape);
+    if (context->input_count <= OTHER || shape->rank == ONNXD_RANK_UNKNOWN)
+        return NULL;
+    ONNXD_TRY(onnxd_affine_check(context, OTHER_SCALE));
+    ONNXD_TRY(onnxd_affine_check(context, SUM_SCALE));
+    return onnxd_infer_check_dims(context, OTHER, shape->rank, shape->dims);
 }
 
 /* ---- the portable kernel --------------------------------------------------------------------- */
@@ -134,11 +151,12 @@ static bool lay_out(const onnxd_compute *context, const original *o, inner_call 
     call->bytes = 0;
     call->compute = *context;
     call->compute.opset = o->opset;
+    call->compute.input_count = inner_inputs(def, context->input_count);
     call->compute.inputs = call->inputs;
     call->compute.outputs = &call->output;
     call->output = onnxd_tensor_view_of(NULL, context->outputs[0].dtype, &shape);
     bool fits = reserve(call, &call->output, &call->offsets[ONNXD_OP_MAX_FORMALS]);
-    for (uint32_t i = 0; i < context->input_count && fits; i++) {
+    for (uint32_t i = 0; i < call->compute.input_count && fits; i++) {
         call->inputs[i] = context->inputs[i];
         if (!is_image(context->node, i) || !onnxd_tensor_view_is_present(&context->inputs[i]))
             continue;
@@ -173,6 +191,22 @@ static void reorder(const onnxd_tensor_view *from, const onnxd_tensor_view *to, 
                           onnxd_tensor_view_data(to), onnxd_tensor_view_data(from));
 }
 
+/* QLinearAdd works on one element after the other, so that its result may replace an input. */
+static onnxd_status *add_other(const onnxd_compute *context)
+{
+    static const uint32_t positions[] = {Y_SCALE,    Y_ZERO,    OTHER,   OTHER_SCALE,
+                                         OTHER_ZERO, SUM_SCALE, SUM_ZERO};
+    onnxd_tensor_view inputs[1 + ONNXD_COUNT(positions)] = {context->outputs[0]};
+    for (size_t i = 0; i < ONNXD_COUNT(positions); i++) {
+        const onnxd_tensor_view *input = onnxd_compute_input(context, positions[i]);
+        inputs[1 + i] = input != NULL ? *input : (onnxd_tensor_view){.dtype = ONNXD_UNDEFINED};
+    }
+    onnxd_compute sum = *context;
+    sum.inputs = inputs;
+    sum.input_count = ONNXD_COUNT(inputs);
+    return onnxd_op_find(onnxd_ops(), "com.microsoft", "QLinearAdd", 1)->compute(&sum);
+}
+
 static onnxd_status *compute(const onnxd_compute *context)
 {
     const original *o = original_of(context->node);
@@ -180,7 +214,7 @@ static onnxd_status *compute(const onnxd_compute *context)
     inner_call call;
     if (!lay_out(context, o, &call))
         return onnxd_op_error_code(ONNXD_INTERNAL, context->node, "its workspace does not fit");
-    for (uint32_t i = 0; i < context->input_count; i++) {
+    for (uint32_t i = 0; i < call.compute.input_count; i++) {
         if (!is_image(context->node, i) || !onnxd_tensor_view_is_present(&context->inputs[i]))
             continue;
         call.inputs[i].data = workspace + call.offsets[i];
@@ -190,7 +224,7 @@ static onnxd_status *compute(const onnxd_compute *context)
     call.compute.workspace = workspace + call.workspace_offset;
     ONNXD_TRY(inner_of(o)->compute(&call.compute));
     reorder(&call.output, &context->outputs[0], false);
-    return NULL;
+    return onnxd_compute_input(context, OTHER) == NULL ? NULL : add_other(context);
 }
 
 #define FORMAL(optional)                                                                           \
@@ -205,6 +239,10 @@ static onnxd_status *compute(const onnxd_compute *context)
 #define REAL                                                                                       \
     {                                                                                              \
         .types = ONNXD_SET(FLOAT)                                                                  \
+    }
+#define OPTIONAL_REAL                                                                              \
+    {                                                                                              \
+        .types = ONNXD_SET(FLOAT), .is_optional = true                                             \
     }
 #define COMMON                                                                                     \
     .domain = ONNXD_INTERNAL_DOMAIN, .since = 1, .until = 1, .min_outputs = 1, .max_outputs = 1,   \
@@ -229,7 +267,7 @@ const onnxd_op_def onnxd_op_channels_last[] = {
     ONE_INPUT("GlobalMaxPool", 0),
     ONE_INPUT("LRN", sizeof(onnxd_lrn_params)),
     ONE_INPUT("DepthToSpace", sizeof(onnxd_depth_params)),
-    {COMMON, .op_type = "QLinearConv", .min_inputs = 8, .max_inputs = 9,
+    {COMMON, .op_type = "QLinearConv", .min_inputs = 8, .max_inputs = 14,
      .inputs = {BYTES(1, false),
                 REAL,
                 BYTES(1, false),
@@ -238,8 +276,14 @@ const onnxd_op_def onnxd_op_channels_last[] = {
                 BYTES(2, false),
                 REAL,
                 BYTES(3, false),
-                {.types = ONNXD_SET(INT32), .is_optional = true}},
-     .outputs = {BYTES(3, false)}, .params_bytes = sizeof(onnxd_conv_params), .batch_inputs = 1u},
+                {.types = ONNXD_SET(INT32), .is_optional = true},
+                BYTES(3, true),
+                OPTIONAL_REAL,
+                BYTES(3, true),
+                OPTIONAL_REAL,
+                BYTES(3, true)},
+     .outputs = {BYTES(3, false)}, .params_bytes = sizeof(onnxd_conv_params),
+     .batch_inputs = 1u << 0 | 1u << OTHER},
     {COMMON, .op_type = "ConvInteger", .min_inputs = 2, .max_inputs = 4,
      .inputs = {BYTES(1, false), BYTES(2, false), BYTES(1, true), BYTES(2, true)},
      .outputs = {{.types = ONNXD_SET(INT32)}}, .params_bytes = sizeof(onnxd_conv_params),

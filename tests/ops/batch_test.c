@@ -168,6 +168,10 @@ static const op_text rows[] = {
     {"onnxd/ConvInteger", 0, "", "uint8[6,5,2]; int8[6,2,3]; uint8[]", "0"},
     {"onnxd/QLinearConv", 0, "",
      "uint8[6,5,2]; float[]; uint8[]; uint8[6,2,3]; float[6]; uint8[6]; float[]; uint8[]", "0"},
+    {"onnxd/QLinearConv", 0, "",
+     "uint8[6,5,2]; float[]; uint8[]; uint8[6,2,3]; float[6]; uint8[6]; float[]; uint8[]; -; "
+     "uint8[6,3,6]; float[]; uint8[]; float[]; uint8[]",
+     "0 9"},
     {"onnxd/Dense", 0, "", "float[6,4]; float[4,5]; float[5]; float[6,5]", "0 3"},
     {"onnxd/Dense", 0, "", "float[6,2,4]; float[6,4,5]", "0 1"},
     {"onnxd/Elementwise", 0, "steps=['Add','Exp'] operands=[0,1,-1,0] parameters=[0.0,0.0,0.0,0.0]",

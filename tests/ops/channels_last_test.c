@@ -39,6 +39,17 @@ Test(channels_last, values)
          "uint8[1,2,2]{1,2,3,5}; float[]{1}; uint8[]{0}; int8[2,2,1]{1,1,1,-1}; float[]{0.5}; "
          "int8[]{0}; float[]{1}; uint8[]{10}",
          "uint8[1,2,2]{12,10,14,9}"},
+        /* The same, less 10, times 1 / 2, and the others less 4 times 0.25 / 2; plus 1. */
+        {OWN "QLinearConv", 1, "",
+         "uint8[1,2,2]{1,2,3,5}; float[]{1}; uint8[]{0}; int8[2,2,1]{1,1,1,-1}; float[]{0.5}; "
+         "int8[]{0}; float[]{1}; uint8[]{10}; -; uint8[1,2,2]{20,36,4,0}; float[]{0.25}; "
+         "uint8[]{4}; float[]{2}; uint8[]{1}",
+         "uint8[1,2,2]{4,5,3,0}"},
+        /* Absent zero points are 0. */
+        {OWN "QLinearConv", 1, "",
+         "uint8[1,2,1]{1,2}; float[]{1}; uint8[]{0}; int8[1,1,1]{1}; float[]{1}; int8[]{0}; "
+         "float[]{1}; uint8[]{0}; -; uint8[1,2,1]{3,4}; float[]{1}; -; float[]{1}",
+         "uint8[1,2,1]{4,6}"},
     };
     EXPECT_EVALUATED(calls);
 }
@@ -56,6 +67,18 @@ Test(channels_last, shapes)
         {OWN "GlobalMaxPool", 1, "", "float[2,3]",
          "error: input 0 has rank 2, needed is at least 3"},
         {OWN "MaxPool", 1, "kernel_shape=[2,2]", "float*", "float[?,?,?,?]"},
+        {OWN "QLinearConv", 1, "",
+         "uint8[s0,2,2]; float[]; uint8[]; int8[3,2,1]; float[]; int8[]; float[]; uint8[]; -; "
+         "uint8[s0,2,3]; float[]; uint8[]; float[]; uint8[]",
+         "uint8[s0,2,3]"},
+        {OWN "QLinearConv", 1, "",
+         "uint8[1,2,2]; float[]; uint8[]; int8[3,2,1]; float[]; int8[]; float[]; uint8[]; -; "
+         "uint8[1,2,2]; float[]; uint8[]; float[]; uint8[]",
+         "error: dimension 2 of input 9 is 2, but 3 is needed"},
+        {OWN "QLinearConv", 1, "",
+         "uint8[1,2,2]; float[]; uint8[]; int8[3,2,1]; float[]; int8[]; float[]; uint8[]; -; "
+         "uint8[1,2,3]; float[2]; uint8[]; float[]; uint8[]",
+         "error: input 10 has shape [2], it must be one element"},
     };
     EXPECT_INFERRED(shapes);
 }

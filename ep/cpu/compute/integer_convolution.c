@@ -391,6 +391,8 @@ static void run_piece(void *context, size_t index, uint32_t worker)
         product.post.factors += maps;
     if (product.post.addends != NULL)
         product.post.addends += maps;
+    if (product.post.other.rows != NULL)
+        product.post.other.rows += block.first * c->shape.maps + block.group * c->group_maps;
     onnxd_integer_block_run(c->simd, &product);
 }
 

@@ -320,6 +320,7 @@ static void store(const panel *p, size_t column)
     post.addends = post.addends == NULL ? NULL : post.addends + column;
     post.factors = post.factors == NULL ? NULL : post.factors + column;
     post.bias = post.bias == NULL ? NULL : post.bias + column;
+    post.other.rows = post.other.rows == NULL ? NULL : post.other.rows + column;
     p->simd->integer_store(&post, p->sums, block->rows,
                            left < p->simd->tile_columns ? left : p->simd->tile_columns,
                            (char *)block->out + column * sizes[post.kind], block->out_stride);

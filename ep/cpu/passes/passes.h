@@ -15,6 +15,7 @@ extern const onnxd_pass onnxd_cpu_pass_fuse_dynamic;
 extern const onnxd_pass onnxd_cpu_pass_channels_last;
 extern const onnxd_pass onnxd_cpu_pass_shuffle_channels;
 extern const onnxd_pass onnxd_cpu_pass_fuse_convolution;
+extern const onnxd_pass onnxd_cpu_pass_fuse_quantized_sum;
 extern const onnxd_pass onnxd_cpu_pass_fuse_dense;
 extern const onnxd_pass onnxd_cpu_pass_fuse_elementwise;
 extern const onnxd_pass onnxd_cpu_pass_fuse_gelu;

@@ -102,6 +102,36 @@ INLINED void store_bytes(const int32_t *sums, vi addend, vf factor, onnxd_simd_r
     }
 }
 
+/* The result is rounded as it would be if it were stored. */
+INLINED void store_added_bytes(const int32_t *sums, vi addend, vf factor, onnxd_simd_range range,
+                               onnxd_simd_byte_addend other, size_t rows, const size_t count,
+                               uint8_t *out, size_t stride)
+{
+    for (size_t i = 0; i < rows; i++) {
+        const vi v = vi_add(vi_load(sums + i * TILE_COLUMNS), addend);
+        const vf own = __builtin_convertvector(
+            vf_to_nearest(vf_limit(__builtin_convertvector(v, vf) * factor, &range)), vf);
+        const vb bytes = vb_load_some(other.rows + i * other.stride, count);
+        const vf added = __builtin_convertvector(vi_less_zero(bytes, other.zero), vf);
+        vb_store_some(out + i * stride,
+                      vf_quantize(own * other.own_factor + added * other.factor, &other.range),
+                      count);
+    }
+}
+
+INLINED void store_any_bytes(const onnxd_simd_integer_post *post, const int32_t *sums, vi addend,
+                             vf factor, size_t column, size_t rows, const size_t count,
+                             uint8_t *out, size_t stride)
+{
+    onnxd_simd_byte_addend other = post->other;
+    if (other.rows == NULL) {
+        store_bytes(sums, addend, factor, post->range, rows, count, out, stride);
+        return;
+    }
+    other.rows += column;
+    store_added_bytes(sums, addend, factor, post->range, other, rows, count, out, stride);
+}
+
 void LEVEL_NAME(onnxd_simd_integer_store)(const onnxd_simd_integer_post *post, const int32_t *sums,
                                           size_t rows, size_t columns, void *out, size_t out_stride)
 {
@@ -119,11 +149,11 @@ void LEVEL_NAME(onnxd_simd_integer_store)(const onnxd_simd_integer_post *post, c
             break;
         case ONNXD_SIMD_BYTES:
             if (count == LANES)
-                store_bytes(sums + j, addend, factor, post->range, rows, LANES, (uint8_t *)out + j,
-                            out_stride);
+                store_any_bytes(post, sums + j, addend, factor, j, rows, LANES, (uint8_t *)out + j,
+                                out_stride);
             else
-                store_bytes(sums + j, addend, factor, post->range, rows, count, (uint8_t *)out + j,
-                            out_stride);
+                store_any_bytes(post, sums + j, addend, factor, j, rows, count, (uint8_t *)out + j,
+                                out_stride);
             break;
         }
     }

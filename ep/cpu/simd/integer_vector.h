@@ -178,12 +178,16 @@ static inline vi vf_to_nearest(vf v)
 #endif
 }
 
-/* As ONNXD_SIMD_BYTES has it. The bounds are integers, so limiting before rounding is the same as
- * after. */
+/* The bounds are integers, so limiting before rounding is the same as after. */
+static inline vf vf_limit(vf value, const onnxd_simd_range *range)
+{
+    return vf_min(vf_all(range->high), vf_max(value, vf_all(range->low)));
+}
+
+/* As ONNXD_SIMD_BYTES has it. */
 static inline vb vf_quantize(vf value, const onnxd_simd_range *range)
 {
-    const vf limited = vf_min(vf_all(range->high), vf_max(value, vf_all(range->low)));
-    return vi_narrow(vi_add(vf_to_nearest(limited), vi_all((int32_t)range->zero)));
+    return vi_narrow(vi_add(vf_to_nearest(vf_limit(value, range)), vi_all((int32_t)range->zero)));
 }
 
 #endif

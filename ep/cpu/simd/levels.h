@@ -24,6 +24,8 @@
     void onnxd_simd_layer_norm_##level(const onnxd_simd_layer_norm *norm, const float *in,         \
                                        float *out);                                                \
     void onnxd_simd_lrn_##level(const onnxd_simd_lrn *lrn, const float *in, float *out);           \
+    void onnxd_simd_transpose_bytes_##level(const uint8_t *in, size_t rows, size_t columns,        \
+                                            size_t in_stride, uint8_t *out, size_t out_stride);    \
     void onnxd_simd_transpose_##level(const float *in, size_t rows, size_t columns,                \
                                       size_t in_stride, float *out, size_t out_stride);            \
     void onnxd_simd_binary_##level(onnxd_simd_binary op, const onnxd_simd_row *row);               \

@@ -349,14 +349,25 @@ typedef struct onnxd_simd_range {
     float low, high, zero;
 } onnxd_simd_range;
 
+/* Bytes that are added to a quantised result before it is stored, as a sum of two quantised
+ * tensors: round(result own_factor + other factor) + zero, of elements less their zero points. */
+typedef struct onnxd_simd_byte_addend {
+    const uint8_t *rows; /* of the first row and column; NULL: nothing is added */
+    size_t stride;
+    onnxd_simd_zero zero;
+    float own_factor, factor;
+    onnxd_simd_range range;
+} onnxd_simd_byte_addend;
+
 /* What becomes of the sums of a tile. The arrays are of the tile's first column on, readable for
  * whole tiles. */
 typedef struct onnxd_simd_integer_post {
     onnxd_simd_integer_kind kind;
-    const int32_t *addends; /* or NULL */
-    const float *factors;   /* of REALS and BYTES */
-    const float *bias;      /* of REALS; or NULL */
-    onnxd_simd_range range; /* of BYTES */
+    const int32_t *addends;       /* or NULL */
+    const float *factors;         /* of REALS and BYTES */
+    const float *bias;            /* of REALS; or NULL */
+    onnxd_simd_range range;       /* of BYTES */
+    onnxd_simd_byte_addend other; /* of BYTES */
 } onnxd_simd_integer_post;
 
 /* out = round(a a_factor + b b_factor) + zero of elements less their zero points. */
@@ -420,6 +431,8 @@ typedef struct onnxd_simd {
     /* out[c * out_stride + r] = in[r * in_stride + c] */
     void (*transpose)(const float *in, size_t rows, size_t columns, size_t in_stride, float *out,
                       size_t out_stride);
+    void (*transpose_bytes)(const uint8_t *in, size_t rows, size_t columns, size_t in_stride,
+                            uint8_t *out, size_t out_stride);
     void (*binary)(onnxd_simd_binary op, const onnxd_simd_row *row);
     /* out[i] = activation(in[i]); out may be in. */
     void (*activate)(const onnxd_simd_activation *activation, size_t count, const float *in,

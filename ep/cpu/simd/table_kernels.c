@@ -41,6 +41,7 @@ const onnxd_simd OWN_NAME(onnxd_simd) = {
     .layer_norm = LEVEL_NAME(onnxd_simd_layer_norm),
     .lrn = LEVEL_NAME(onnxd_simd_lrn),
     .transpose = LEVEL_NAME(onnxd_simd_transpose),
+    .transpose_bytes = LEVEL_NAME(onnxd_simd_transpose_bytes),
     .binary = LEVEL_NAME(onnxd_simd_binary),
     .activate = LEVEL_NAME(onnxd_simd_activate),
     .cast = LEVEL_NAME(onnxd_simd_cast),

@@ -162,3 +162,66 @@ void LEVEL_NAME(onnxd_simd_transpose)(const float *in, size_t rows, size_t colum
                             out + c * out_stride + r, out_stride);
     }
 }
+
+/* ---- bytes ----------------------------------------------------------------------------------- */
+
+/* `lines` lines become one, or the reverse: the planes and the pixels of an image. Compilers make
+ * shuffles of whole vectors of it where the count is a constant. */
+INLINED void interleave_bytes(const uint8_t *restrict in, const size_t lines, size_t count,
+                              size_t stride, uint8_t *restrict out)
+{
+    for (size_t i = 0; i < count; i++) {
+        UNROLLED
+        for (size_t line = 0; line < lines; line++)
+            out[i * lines + line] = in[line * stride + i];
+    }
+}
+
+INLINED void separate_bytes(const uint8_t *restrict in, const size_t lines, size_t count,
+                            uint8_t *restrict out, size_t stride)
+{
+    for (size_t i = 0; i < count; i++) {
+        UNROLLED
+        for (size_t line = 0; line < lines; line++)
+            out[line * stride + i] = in[i * lines + line];
+    }
+}
+
+static void transpose_block_bytes(const uint8_t *restrict in, size_t rows, size_t columns,
+                                  size_t in_stride, uint8_t *restrict out, size_t out_stride)
+{
+    for (size_t c = 0; c < columns; c++)
+        for (size_t r = 0; r < rows; r++)
+            out[c * out_stride + r] = in[r * in_stride + c];
+}
+
+#define FOR_FEW(count, call)                                                                       \
+    switch (count) {                                                                               \
+    case 2:                                                                                        \
+        call(2);                                                                                   \
+        return;                                                                                    \
+    case 3:                                                                                        \
+        call(3);                                                                                   \
+        return;                                                                                    \
+    case 4:                                                                                        \
+        call(4);                                                                                   \
+        return;                                                                                    \
+    default:                                                                                       \
+        break;                                                                                     \
+    }
+
+void LEVEL_NAME(onnxd_simd_transpose_bytes)(const uint8_t *in, size_t rows, size_t columns,
+                                            size_t in_stride, uint8_t *out, size_t out_stride)
+{
+#define INTERLEAVE(lines) interleave_bytes(in, lines, columns, in_stride, out)
+#define SEPARATE(lines) separate_bytes(in, lines, rows, out, out_stride)
+    if (out_stride == rows)
+        FOR_FEW(rows, INTERLEAVE)
+    if (in_stride == columns)
+        FOR_FEW(columns, SEPARATE)
+    for (size_t r = 0; r < rows; r += BLOCK)
+        for (size_t c = 0; c < columns; c += BLOCK)
+            transpose_block_bytes(in + r * in_stride + c, rows - r < BLOCK ? rows - r : BLOCK,
+                                  columns - c < BLOCK ? columns - c : BLOCK, in_stride,
+                                  out + c * out_stride + r, out_stride);
+}

@@ -1,4 +1,5 @@
 /* What the passes over quantised models make of small networks, as text. */
+#include <stdio.h>
 #include <string.h>
 
 #include <criterion/criterion.h>
@@ -180,21 +181,30 @@ Test(fuse_dynamic, five_nodes_are_one)
     onnxd_graph_destroy(graph);
 }
 
-/* Images of bytes go channels-last as those of floats do. */
-Test(channels_last, quantised_images)
+/* x ─► Conv ─► c, c + x, both quantised, as the passes before fuse_quantized_sum leave them. */
+static onnxd_graph *quantised_residual(const char *left, const char *right)
 {
     onnxd_graph *graph = build_graph();
+    char operands[32];
     add_input(graph, "1x2x3x3");
     add_weights(graph);
     real_node(graph, "Conv", "dx,dw", "c", NULL);
     real_node(graph, "QuantizeLinear", "c,s,z", "qc", NULL);
     real_node(graph, "DequantizeLinear", "qc,s,z", "dc", NULL);
-    real_node(graph, "Add", "dc,dx", "a", NULL);
+    snprintf(operands, sizeof(operands), "%s,%s", left, right);
+    real_node(graph, "Add", operands, "a", NULL);
     real_node(graph, "QuantizeLinear", "a,s,z", "qa", NULL);
     real_node(graph, "DequantizeLinear", "qa,s,z", "y", NULL);
     build_signature(graph, "x", "y");
     real_pass(graph, &onnxd_cpu_pass_fuse_quantized, true);
     real_pass(graph, &onnxd_cpu_pass_channels_last, true);
+    return graph;
+}
+
+/* Images of bytes go channels-last as those of floats do. */
+Test(channels_last, quantised_images)
+{
+    onnxd_graph *graph = quantised_residual("dc", "dx");
     expect_graph(
         graph,
         HEADER "input x: float[1,2,3,3]\n"
@@ -213,5 +223,54 @@ Test(channels_last, quantised_images)
                "float[1,3,3,2])\n"
                "node Transpose (y/channels_last/18) -> (y: float[1,2,3,3]) {perm=[0,3,1,2]}\n"
                "output y: float[1,2,3,3]\n");
+    onnxd_graph_destroy(graph);
+}
+
+static void expect_added(onnxd_graph *graph)
+{
+    real_pass(graph, &onnxd_cpu_pass_fuse_quantized_sum, true);
+    expect_graph(graph, HEADER
+                 "input x: float[1,2,3,3]\n"
+                 "constant s: float[] {0.5}\n"
+                 "constant z: uint8[] {3}\n"
+                 "constant w: int8[2,2,1,1] {.., .., .., ..}\n"
+                 "constant ws: float[2] {1.0, 2.0}\n"
+                 "constant ws/zero/14: int8[2] {.., ..}\n"
+                 "node QuantizeLinear (x, s, z) -> (qx: uint8[1,2,3,3])\n"
+                 "node Transpose (qx) -> (qx/channels_last/15: uint8[1,3,3,2]) {perm=[0,2,3,1]}\n"
+                 "node onnxd.QLinearConv (qx/channels_last/15, s, z, w, ws, ws/zero/14, s, z, -, "
+                 "qx/channels_last/15, s, z, s, z) -> (qa/channels_last/17: uint8[1,3,3,2])\n"
+                 "node DequantizeLinear (qa/channels_last/17, s, z) -> (y/channels_last/18: "
+                 "float[1,3,3,2])\n"
+                 "node Transpose (y/channels_last/18) -> (y: float[1,2,3,3]) {perm=[0,3,1,2]}\n"
+                 "output y: float[1,2,3,3]\n");
+    onnxd_graph_destroy(graph);
+}
+
+Test(fuse_quantized_sum, of_either_operand)
+{
+    expect_added(quantised_residual("dc", "dx"));
+    expect_added(quantised_residual("dx", "dc"));
+}
+
+/* The convolution has one place for an image, and no other reader. */
+Test(fuse_quantized_sum, leaves_alone)
+{
+    onnxd_graph *twice = quantised_residual("dc", "dc");
+    real_pass(twice, &onnxd_cpu_pass_fuse_quantized_sum, false);
+    onnxd_graph_destroy(twice);
+    onnxd_graph *graph = build_graph();
+    add_input(graph, "1x2x3x3");
+    add_weights(graph);
+    real_node(graph, "Conv", "dx,dw", "c", NULL);
+    real_node(graph, "QuantizeLinear", "c,s,z", "qc", NULL);
+    real_node(graph, "DequantizeLinear", "qc,s,z", "dc", NULL);
+    real_node(graph, "Add", "dc,dx", "a", NULL);
+    real_node(graph, "QuantizeLinear", "a,s,z", "qa", NULL);
+    real_node(graph, "DequantizeLinear", "qa,s,z", "y", NULL);
+    build_signature(graph, "x", "y,qc");
+    real_pass(graph, &onnxd_cpu_pass_fuse_quantized, true);
+    real_pass(graph, &onnxd_cpu_pass_channels_last, true);
+    real_pass(graph, &onnxd_cpu_pass_fuse_quantized_sum, false);
     onnxd_graph_destroy(graph);
 }

@@ -239,13 +239,37 @@ static void check_matrix(const onnxd_simd *simd, size_t rows, size_t columns, si
     onnxd_free(out);
 }
 
+/* Rows of either side lie `gap` bytes apart, which stay as they are. */
+static void check_byte_matrix(const onnxd_simd *simd, size_t rows, size_t columns, size_t in_gap,
+                              size_t out_gap)
+{
+    enum { MOST = 70 * 70 };
+    const size_t in_stride = columns + in_gap, out_stride = rows + out_gap;
+    uint8_t in[MOST], out[MOST];
+    for (size_t i = 0; i < rows * in_stride; i++)
+        in[i] = (uint8_t)(i * 31 + i / 251);
+    memset(out, 0xa5, sizeof(out));
+    simd->transpose_bytes(in, rows, columns, in_stride, out, out_stride);
+    for (size_t c = 0; c < columns; c++) {
+        for (size_t r = 0; r < rows; r++)
+            cr_assert_eq(out[c * out_stride + r], in[r * in_stride + c], "%zu x %zu: %zu, %zu",
+                         rows, columns, r, c);
+        for (size_t g = 0; g < out_gap; g++)
+            cr_assert_eq(out[c * out_stride + rows + g], 0xa5);
+    }
+    cr_assert_eq(out[columns * out_stride], 0xa5);
+}
+
 static void check_transpose(const onnxd_simd *simd)
 {
     static const size_t extents[] = {1, 2, 3, 4, 5, 7, 8, 17, 31, 32, 33, 67};
     for (size_t r = 0; r < ONNXD_COUNT(extents); r++)
         for (size_t c = 0; c < ONNXD_COUNT(extents); c++)
-            for (size_t gap = 0; gap <= 3; gap += 3)
+            for (size_t gap = 0; gap <= 3; gap += 3) {
                 check_matrix(simd, extents[r], extents[c], gap);
+                check_byte_matrix(simd, extents[r], extents[c], 0, gap);
+                check_byte_matrix(simd, extents[r], extents[c], 2, gap);
+            }
 }
 
 Test(simd_norm, transpose)
