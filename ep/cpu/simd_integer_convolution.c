@@ -47,7 +47,10 @@ static bool takes(const onnxd_cpu_case *c)
 typedef struct convolution_state {
     onnxd_integer_convolution convolution;
     onnxd_cpu_packed *packed;
-    size_t columns_bytes; /* of the workspace's first part */
+    /* Of constant scales, zero points and bias, in memory of their own; NULL: made for each run. */
+    void *columns_memory;
+    onnxd_quantized_columns columns;
+    size_t columns_bytes; /* of the workspace's first part; 0 where they are there */
     size_t packed_bytes;  /* fours: behind them are the sums of the maps */
 } convolution_state;
 
@@ -73,6 +76,7 @@ static void unmake(onnxd_cpu_kernel *kernel)
         return;
     if (state->packed != NULL)
         onnxd_cpu_packed_release(&kernel->runtime->packed, state->packed);
+    onnxd_free(state->columns_memory);
     onnxd_free(state);
     kernel->state = NULL;
 }
@@ -99,6 +103,52 @@ static const char *form_of(const onnxd_integer_convolution *c)
     if (c->is_fours)
         return c->is_by_rows ? "byte_rows" : c->is_gathered ? "byte_gathered" : "byte_direct";
     return c->is_gathered ? "integer_gathered" : "integer_direct";
+}
+
+/* The columns for these arguments, in memory of columns_bytes. */
+static onnxd_quantized_columns columns_of(const onnxd_cpu_kernel *kernel,
+                                          const convolution_state *state,
+                                          const onnxd_quantized_inputs *at,
+                                          const onnxd_kernel_args *args, void *memory)
+{
+    const onnxd_integer_convolution *convolution = &state->convolution;
+    const char *packed = onnxd_cpu_packed_data(state->packed);
+    const int32_t *sums = convolution->is_fours
+                              ? (const int32_t *)(const void *)(packed + state->packed_bytes)
+                              : NULL;
+    return onnxd_quantized_columns_of(kernel->runtime->simd, args, at, convolution->shape.groups,
+                                      convolution->group_maps, 1, sums,
+                                      onnxd_quantized_zero_byte(args, at->a_zero), memory);
+}
+
+static bool are_constant(const onnxd_cpu_case *c, const onnxd_quantized_inputs *at)
+{
+    const uint32_t parameters[] = {at->a_scale, at->a_zero, at->b_scale, at->b_zero,
+                                   at->y_scale, at->y_zero, at->bias};
+    for (size_t i = 0; i < ONNXD_COUNT(parameters); i++)
+        if (parameters[i] != ONNXD_ABSENT && onnxd_cpu_has_input(c, parameters[i]) &&
+            onnxd_cpu_constant(c, parameters[i]) == NULL)
+            return false;
+    return true;
+}
+
+static onnxd_status *keep_columns(const onnxd_cpu_kernel *kernel, const onnxd_quantized_inputs *at,
+                                  size_t bytes, convolution_state *state)
+{
+    onnxd_tensor_view inputs[SUM_ZERO + 1];
+    onnxd_tensor_view output = {.dtype = kernel->outputs[0].dtype};
+    const onnxd_kernel_args args = {.inputs = inputs,
+                                    .outputs = &output,
+                                    .input_count = kernel->input_count,
+                                    .output_count = 1};
+    for (uint32_t i = 0; i < kernel->input_count; i++)
+        inputs[i] = kernel->constants[i] != NULL ? onnxd_tensor_as_view(kernel->constants[i])
+                                                 : (onnxd_tensor_view){.dtype = ONNXD_UNDEFINED};
+    state->columns_memory = onnxd_alloc(bytes);
+    if (state->columns_memory == NULL)
+        return onnxd_error_out_of_memory("a convolution", bytes, UINT64_MAX);
+    state->columns = columns_of(kernel, state, at, &args, state->columns_memory);
+    return NULL;
 }
 
 static onnxd_status *build(const onnxd_cpu_case *c, onnxd_cpu_kernel *kernel,
@@ -129,7 +179,10 @@ static onnxd_status *build(const onnxd_cpu_case *c, onnxd_cpu_kernel *kernel,
                                        .context = &context};
     ONNXD_TRY(onnxd_cpu_packed_acquire(&kernel->runtime->packed, kernel->constants[at->b], &packing,
                                        &state->packed));
-    state->columns_bytes = aligned(bytes);
+    if (are_constant(c, at))
+        ONNXD_TRY(keep_columns(kernel, at, bytes, state));
+    else
+        state->columns_bytes = aligned(bytes);
     kernel->base.workspace_bytes = state->columns_bytes + convolution->workspace_bytes;
     onnxd_simd_name(kernel, packing.form);
     return NULL;
@@ -171,11 +224,9 @@ static onnxd_status *enqueue(onnxd_cpu_kernel *kernel, const onnxd_kernel_args *
     const onnxd_quantized_inputs *at = positions_of(kernel->node.def);
     const onnxd_tensor_view *in = &args->inputs[at->a];
     const uint8_t zero = onnxd_quantized_zero_byte(args, at->a_zero);
-    const char *packed = onnxd_cpu_packed_data(state->packed);
-    const int32_t *sums =
-        c->is_fours ? (const int32_t *)(const void *)(packed + state->packed_bytes) : NULL;
-    const onnxd_quantized_columns columns = onnxd_quantized_columns_of(
-        c->simd, args, at, c->shape.groups, c->group_maps, 1, sums, zero, args->workspace);
+    const onnxd_quantized_columns columns =
+        state->columns_memory != NULL ? state->columns
+                                      : columns_of(kernel, state, at, args, args->workspace);
     onnxd_simd_integer_post post = onnxd_quantized_post(&columns, args, at);
     post.other = other_of(args, at, c->shape.maps);
     const onnxd_integer_convolution_call call = {
@@ -184,7 +235,7 @@ static onnxd_status *enqueue(onnxd_cpu_kernel *kernel, const onnxd_kernel_args *
         .in = onnxd_tensor_view_data(in),
         .in_byte = zero,
         .in_zero = onnxd_quantized_zero(args, at->a_zero, in->dtype),
-        .packed = (const int8_t *)packed,
+        .packed = onnxd_cpu_packed_data(state->packed),
         .zeros = columns.zeros,
         .post = post,
         .out = onnxd_tensor_view_data(&args->outputs[0]),

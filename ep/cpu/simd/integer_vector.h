@@ -190,4 +190,53 @@ static inline vb vf_quantize(vf value, const onnxd_simd_range *range)
     return vi_narrow(vi_add(vf_to_nearest(vf_limit(value, range)), vi_all((int32_t)range->zero)));
 }
 
+#if defined(__AVX2__)
+/* The low 16 bits of each, limited to their range, of a and b in turns of four. */
+static inline vi vi_pack(vi a, vi b)
+{
+#if defined(__AVX512BW__)
+    return (vi)_mm512_packs_epi32((__m512i)a, (__m512i)b);
+#else
+    return (vi)_mm256_packs_epi32((__m256i)a, (__m256i)b);
+#endif
+}
+
+/* Bytes of pairs of 16 bits plus `zero`, limited to the range of the type. */
+static inline vi vi_pack_bytes(vi a, vi b, int16_t zero, bool is_signed)
+{
+#if defined(__AVX512BW__)
+    const __m512i z = _mm512_set1_epi16(zero);
+    const __m512i x = _mm512_adds_epi16((__m512i)a, z), y = _mm512_adds_epi16((__m512i)b, z);
+    return (vi)(is_signed ? _mm512_packs_epi16(x, y) : _mm512_packus_epi16(x, y));
+#else
+    const __m256i z = _mm256_set1_epi16(zero);
+    const __m256i x = _mm256_adds_epi16((__m256i)a, z), y = _mm256_adds_epi16((__m256i)b, z);
+    return (vi)(is_signed ? _mm256_packs_epi16(x, y) : _mm256_packus_epi16(x, y));
+#endif
+}
+
+/* As vf_quantize(), two vectors of each of two rows `stride` bytes apart: the range is that of the
+ * type, in which packing keeps the numbers. Greater ones than integers can be are limited before.
+ */
+static inline void vf_quantize_rows(const vf *first, const vf *second,
+                                    const onnxd_simd_range *range, uint8_t *out, size_t stride)
+{
+    const vf most = vf_all(0x1p24f);
+    const bool is_signed = range->low + range->zero < 0;
+    const vi rows[2] = {
+        vi_pack(vf_to_nearest(vf_min(most, first[0])), vf_to_nearest(vf_min(most, first[1]))),
+        vi_pack(vf_to_nearest(vf_min(most, second[0])), vf_to_nearest(vf_min(most, second[1])))};
+    const vi mixed = vi_pack_bytes(rows[0], rows[1], (int16_t)range->zero, is_signed);
+    /* Fours of columns: of the first row's vectors, of the second's, by quarters of a vector. */
+#if defined(__AVX512BW__)
+    const vi sorted =
+        __builtin_shufflevector(mixed, mixed, 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+#else
+    const vi sorted = __builtin_shufflevector(mixed, mixed, 0, 4, 1, 5, 2, 6, 3, 7);
+#endif
+    memcpy(out, &sorted, 2 * LANES);
+    memcpy(out + stride, (const char *)&sorted + 2 * LANES, 2 * LANES);
+}
+#endif
+
 #endif

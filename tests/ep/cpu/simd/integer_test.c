@@ -366,7 +366,10 @@ static void check_store_of(const onnxd_simd *simd, const store_case *of, size_t 
                 cr_assert_eq(element(out.bytes[at], of->is_signed),
                              stored_reference(of, product, element(zero, of->is_signed),
                                               element(others[at], of->is_signed),
-                                              element(sum_zero, of->is_signed)));
+                                              element(sum_zero, of->is_signed)),
+                             "%s: row %zu, column %zu of %zu: %d, sum %d, product %g",
+                             onnxd_simd_level_name(simd->level), i, j, columns,
+                             element(out.bytes[at], of->is_signed), sum, (double)product);
         }
         for (size_t j = columns; j < STRIDE; j++)
             cr_assert_eq(out.bytes[(i * STRIDE + j) * size], 0xa5);
