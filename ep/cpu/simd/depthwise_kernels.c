@@ -105,13 +105,6 @@ INLINED void finish(const onnxd_simd_depthwise *d, size_t pixel, size_t at, cons
         EACH_SUM(x);
 }
 
-static bool is_finished(onnxd_simd_function function)
-{
-    return function == ONNXD_SIMD_IDENTITY || function == ONNXD_SIMD_RELU ||
-           function == ONNXD_SIMD_CLIP || function == ONNXD_SIMD_HARD_SWISH ||
-           function == ONNXD_SIMD_SCALED_HARD_SWISH;
-}
-
 /* ---- blocks of pixels ------------------------------------------------------------------------ */
 
 /* Some pixels under windows of any kind. */
@@ -189,7 +182,7 @@ void LEVEL_NAME(onnxd_simd_depthwise)(const onnxd_simd_depthwise *d)
     else if (is_far && d->columns == 5)
         done = fixed_pixels(d, 5, 2, FAR_PIXELS);
     any_pixels(d, done);
-    if (d->post != NULL && !is_finished(d->post->activation.function))
+    if (d->post != NULL && !vf_is_light(d->post->activation.function))
         LEVEL_NAME(onnxd_simd_activate)
     (&d->post->activation, d->pixels * d->channels, d->out, d->out);
 }

@@ -154,13 +154,32 @@ INLINED void add_bias(const float *bias, const size_t rows, sums *s)
     }
 }
 
-INLINED void rectify(const size_t rows, sums *s)
+/* Applies `expression` to each x of the sums. */
+#define EACH_SUM(expression)                                                                       \
+    do {                                                                                           \
+        UNROLLED                                                                                   \
+        for (size_t i = 0; i < rows; i++) {                                                        \
+            UNROLLED                                                                               \
+            for (size_t j = 0; j < TILE_VECTORS; j++) {                                            \
+                const vf x = s->of[i][j];                                                          \
+                s->of[i][j] = expression;                                                          \
+            }                                                                                      \
+        }                                                                                          \
+    } while (0)
+
+/* Other functions than vf_is_light() are left. */
+INLINED void finish(const onnxd_simd_activation *a, const size_t rows, sums *s)
 {
-    UNROLLED
-    for (size_t i = 0; i < rows; i++) {
-        UNROLLED
-        for (size_t j = 0; j < TILE_VECTORS; j++)
-            s->of[i][j] = vf_max(vf_all(0), s->of[i][j]);
+    if (a->function == ONNXD_SIMD_RELU) {
+        EACH_SUM(vf_max(vf_all(0), x));
+    } else if (a->function == ONNXD_SIMD_CLIP) {
+        EACH_SUM(vf_min(vf_all(a->beta), vf_max(vf_all(a->alpha), x)));
+    } else if (a->function == ONNXD_SIMD_HARD_SWISH ||
+               a->function == ONNXD_SIMD_SCALED_HARD_SWISH) {
+        /* HardSwish is a case of its scaled form. */
+        const bool is_scaled = a->function == ONNXD_SIMD_SCALED_HARD_SWISH;
+        const float factor = is_scaled ? a->alpha : 1, addend = is_scaled ? a->beta : 0;
+        EACH_SUM(vf_scaled_hard_swish(x, factor, addend));
     }
 }
 
@@ -174,8 +193,8 @@ INLINED void store(float *c, size_t stride, const size_t rows, const size_t last
     }
 }
 
-/* All columns of a tile, of whose last vectors `last` lanes are some. The usual activation is done
- * on the sums; every other one on what was stored, so that the sums need never be in memory. */
+/* All columns of a tile, of whose last vectors `last` lanes are some. Light functions are applied
+ * to the sums; every other one to what was stored, so that the sums need never be in memory. */
 INLINED void run(const onnxd_simd_tile *tile, size_t first, panel_fetch next, const size_t rows,
                  const size_t parts, const size_t last, const bool is_packed,
                  const bool is_fetching)
@@ -199,8 +218,7 @@ INLINED void run(const onnxd_simd_tile *tile, size_t first, panel_fetch next, co
             add_bias(post->bias, rows, &s);
         if (residual != NULL)
             add_rows(residual, post->residual_stride, rows, last, &s);
-        if (post->activation.function == ONNXD_SIMD_RELU)
-            rectify(rows, &s);
+        finish(&post->activation, rows, &s);
     }
     store(c, tile->c_stride, rows, last, &s);
 }
@@ -299,6 +317,9 @@ static void run_wide(const onnxd_simd_tile *tile, const tile_functions *f)
 
 /* ---- narrow tiles ---------------------------------------------------------------------------- */
 
+/* Rows at a time where a whole tile is not left: their additions do not wait for each other. */
+#define NARROW_ROWS 4
+
 /* Of a tile whose columns fill one vector at most. Each row's sums are dealt out as those of a
  * whole tile are: equal columns of a product have equal results, whichever tile they are in. */
 typedef struct narrow_sums {
@@ -358,7 +379,6 @@ INLINED void narrow(const onnxd_simd_tile *tile, size_t first, const size_t rows
 {
     const onnxd_simd_post *post = tile->post;
     const vf bias = post == NULL || post->bias == NULL ? vf_all(0) : vf_load(post->bias);
-    const bool is_rectified = post != NULL && post->activation.function == ONNXD_SIMD_RELU;
     const float *residual = post == NULL ? NULL : post->residual;
     float *c = tile->c + first * tile->c_stride;
     narrow_sums s;
@@ -380,8 +400,8 @@ INLINED void narrow(const onnxd_simd_tile *tile, size_t first, const size_t rows
         v += bias;
         if (residual != NULL)
             v += vf_load_some(residual + (first + i) * post->residual_stride, tile->columns);
-        if (is_rectified)
-            v = vf_max(vf_all(0), v);
+        if (post != NULL)
+            v = vf_light(&post->activation, v);
         vf_store_some(c + i * tile->c_stride, v, tile->columns);
     }
 }
@@ -392,6 +412,7 @@ INLINED void narrow(const onnxd_simd_tile *tile, size_t first, const size_t rows
         narrow(tile, first, rows, parts);                                                          \
     }
 NARROW(narrow_whole, TILE_ROWS, 1)
+NARROW(narrow_rows, NARROW_ROWS, 1)
 NARROW(narrow_row, 1, 1)
 NARROW(narrow_1, 1, 4)
 NARROW(narrow_2, 2, 2)
@@ -410,6 +431,8 @@ static void run_narrow(const onnxd_simd_tile *tile)
     }
     for (; first + TILE_ROWS <= tile->rows; first += TILE_ROWS)
         narrow_whole(tile, first);
+    for (; first + NARROW_ROWS <= tile->rows; first += NARROW_ROWS)
+        narrow_rows(tile, first);
     for (; first < tile->rows; first++)
         narrow_row(tile, first);
 }
@@ -433,7 +456,6 @@ void LEVEL_NAME(onnxd_simd_product)(const onnxd_simd_tile *tile)
         run_narrow(tile);
     else
         run_wide(tile, &of_some_columns);
-    if (tile->post != NULL && tile->post->activation.function != ONNXD_SIMD_IDENTITY &&
-        tile->post->activation.function != ONNXD_SIMD_RELU)
+    if (tile->post != NULL && !vf_is_light(tile->post->activation.function))
         activate(tile);
 }

@@ -226,6 +226,29 @@ static inline vf vf_scaled_hard_swish(vf x, float factor, float addend)
     return x * vf_hard_sigmoid(x, 1.0f / 6, 0.5f) * factor + addend;
 }
 
+/* Functions that convolutions have behind them most often. They take few instructions and
+ * registers, so that kernels apply them to sums before they store those. */
+static inline bool vf_is_light(onnxd_simd_function function)
+{
+    return function == ONNXD_SIMD_IDENTITY || function == ONNXD_SIMD_RELU ||
+           function == ONNXD_SIMD_CLIP || function == ONNXD_SIMD_HARD_SWISH ||
+           function == ONNXD_SIMD_SCALED_HARD_SWISH;
+}
+
+/* Other functions are left. */
+static inline vf vf_light(const onnxd_simd_activation *activation, vf x)
+{
+    if (activation->function == ONNXD_SIMD_RELU)
+        return vf_max(vf_all(0.0f), x);
+    if (activation->function == ONNXD_SIMD_CLIP)
+        return vf_min(vf_all(activation->beta), vf_max(vf_all(activation->alpha), x));
+    if (activation->function == ONNXD_SIMD_HARD_SWISH)
+        return x * vf_hard_sigmoid(x, activation->alpha, activation->beta);
+    if (activation->function == ONNXD_SIMD_SCALED_HARD_SWISH)
+        return vf_scaled_hard_swish(x, activation->alpha, activation->beta);
+    return x;
+}
+
 static inline vf vf_activate(const onnxd_simd_activation *activation, vf x)
 {
     switch (activation->function) {
