@@ -7,6 +7,7 @@
 #include "ep/cpu/simd/levels.h"
 #include "ep/cpu/simd/panel_fetch.h"
 #include "ep/cpu/simd/row_lists.h"
+#include "ep/cpu/simd/stored_rows.h"
 #include "ep/cpu/simd/vector_math.h"
 
 /* ---- pairs ----------------------------------------------------------------------------------- */
@@ -116,7 +117,6 @@ INLINED void store_columns(const onnxd_simd_bf16_tile *tile, size_t first, size_
     const onnxd_simd_post *post = tile->post;
     const vf bias = post == NULL || post->bias == NULL ? vf_all(0) : vf_load(post->bias + column);
     const float *residual = post == NULL ? NULL : post->residual;
-    const bool is_rectified = post != NULL && post->activation.function == ONNXD_SIMD_RELU;
     for (size_t i = 0; i < rows; i++) {
         float *c = tile->c + (first + i) * tile->c_stride + column;
         vf v = vf_load(from + i * TILE_COLUMNS + column);
@@ -125,8 +125,8 @@ INLINED void store_columns(const onnxd_simd_bf16_tile *tile, size_t first, size_
         v += bias;
         if (residual != NULL)
             v += vf_load_some(residual + (first + i) * post->residual_stride + column, count);
-        if (is_rectified)
-            v = vf_max(vf_all(0), v);
+        if (post != NULL)
+            v = vf_light(&post->activation, v);
         vf_store_some(c, v, count);
     }
 }
@@ -138,13 +138,8 @@ static void store(const onnxd_simd_bf16_tile *tile, size_t first, size_t rows, c
         store_columns(tile, first, rows, j, LANES, from);
     if (whole < tile->columns)
         store_columns(tile, first, rows, whole, tile->columns - whole, from);
-    if (tile->post == NULL || tile->post->activation.function == ONNXD_SIMD_IDENTITY ||
-        tile->post->activation.function == ONNXD_SIMD_RELU)
-        return;
-    for (size_t i = 0; i < rows; i++) {
-        float *row = tile->c + (first + i) * tile->c_stride;
-        LEVEL_NAME(onnxd_simd_activate)(&tile->post->activation, tile->columns, row, row);
-    }
+    activate_stored(tile->post, rows, tile->columns, tile->c + first * tile->c_stride,
+                    tile->c_stride);
 }
 
 void OWN_NAME(onnxd_simd_bf16_product)(const onnxd_simd_bf16_tile *tile)

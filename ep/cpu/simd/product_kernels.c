@@ -8,6 +8,7 @@
 #include "ep/cpu/simd/levels.h"
 #include "ep/cpu/simd/panel_fetch.h"
 #include "ep/cpu/simd/row_lists.h"
+#include "ep/cpu/simd/stored_rows.h"
 #include "ep/cpu/simd/vector_math.h"
 
 typedef struct sums {
@@ -439,15 +440,6 @@ static void run_narrow(const onnxd_simd_tile *tile)
 
 /* ---- the tile -------------------------------------------------------------------------------- */
 
-static void activate(const onnxd_simd_tile *tile)
-{
-    const onnxd_simd_activation *activation = &tile->post->activation;
-    for (size_t i = 0; i < tile->rows; i++) {
-        float *row = tile->c + i * tile->c_stride;
-        LEVEL_NAME(onnxd_simd_activate)(activation, tile->columns, row, row);
-    }
-}
-
 void LEVEL_NAME(onnxd_simd_product)(const onnxd_simd_tile *tile)
 {
     if (ONNXD_LIKELY(tile->columns == TILE_COLUMNS))
@@ -456,6 +448,5 @@ void LEVEL_NAME(onnxd_simd_product)(const onnxd_simd_tile *tile)
         run_narrow(tile);
     else
         run_wide(tile, &of_some_columns);
-    if (tile->post != NULL && !vf_is_light(tile->post->activation.function))
-        activate(tile);
+    activate_stored(tile->post, tile->rows, tile->columns, tile->c, tile->c_stride);
 }
