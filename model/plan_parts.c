@@ -6,8 +6,8 @@
 /* What starting a step again costs, as the part of the fast memory that could be filled meanwhile.
  */
 #define LAUNCH_SHARE 32
-/* Part sizes that are tried. */
-#define MOST_SIZES 16
+/* Indices of a part, and parts, up to which all are tried. */
+#define MOST_TRIED 16u
 
 typedef struct search {
     onnxd_plan_builder *b;
@@ -178,21 +178,27 @@ static double divide(search *s)
     return total;
 }
 
-/* Into how many parts to divide, 0: better none. */
+static void try_parts(search *s, uint32_t parts, double *inout_most, uint32_t *inout_best)
+{
+    s->parts = parts;
+    const double worth = parts < 2 ? 0 : divide(s);
+    if (worth > *inout_most) {
+        *inout_most = worth;
+        *inout_best = parts;
+    }
+}
+
+/* Into how many parts to divide, 0: better none. Few indices in each are tried, and few parts: a
+ * batch can be anything that a client sends. */
 static uint32_t best_parts(search *s, uint32_t extent)
 {
-    uint32_t best = 0, tried = 0;
+    uint32_t best = 0;
     double most = 0;
-    for (uint32_t size = 1; size <= extent / 2 && tried < MOST_SIZES; size++) {
-        if (extent % size != 0)
+    for (uint32_t few = 1; few <= MOST_TRIED; few++) {
+        if (extent % few != 0)
             continue;
-        s->parts = extent / size;
-        const double worth = divide(s);
-        if (worth > most) {
-            most = worth;
-            best = s->parts;
-        }
-        tried++;
+        try_parts(s, extent / few, &most, &best);
+        try_parts(s, few, &most, &best);
     }
     return best;
 }
