@@ -81,8 +81,8 @@ typedef struct onnxd_ep_info {
     size_t piece_alignment_bytes;
     uint64_t memory_bytes; /* of the device; UINT64_MAX when unknown */
     /* Where kernels are much faster on values that fit so many bytes together: a batch beyond that
-     * is then better computed in parts. Host-addressable instances only; 0: it makes no difference.
-     */
+     * is then better computed in parts, which begin at any element (piece_alignment_bytes is 1).
+     * Host-addressable instances only; 0: it makes no difference. */
     uint64_t batch_cache_bytes;
     /* Transfer between host memory and the device: fixed cost and rate. 0 when host-addressable. */
     double copy_latency_us;

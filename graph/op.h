@@ -41,7 +41,7 @@ typedef struct onnxd_op_formal {
 } onnxd_op_formal;
 
 #define ONNXD_OP_MAX_FORMALS 17
-/* batch_inputs of operators all of whose inputs broadcast. */
+/* batch_inputs of operators all of whose inputs may hold a batch. */
 #define ONNXD_OP_ALL_INPUTS UINT32_MAX
 
 /* Context of an inference call. Everything is borrowed. */

@@ -146,36 +146,53 @@ static void mark(search *s, onnxd_node_id first, onnxd_node_id last)
     b->section_count++;
 }
 
+/* A section that may still grow: the nodes from `first` on, up to `last` where it is worth most. */
+typedef struct growth {
+    onnxd_node_id first, last;
+    double worth, best;
+} growth;
+
+static void weigh(const search *s, onnxd_node_id id, growth *g)
+{
+    g->worth += worth_of_inputs(s, id, g->first);
+    if (g->worth > g->best) {
+        g->best = g->worth;
+        g->last = id;
+    }
+    g->worth += worth_of_outputs(s, id);
+}
+
+/* Ends the section; the next one begins at `next`. Returns what it is worth. */
+static double end_section(search *s, growth *g, onnxd_node_id next)
+{
+    const double best = g->best;
+    if (best > 0 && s->marks)
+        mark(s, g->first, g->last);
+    *g = (growth){.first = next};
+    return best;
+}
+
 /* One pass over the nodes: each section is as long as it is worth more for it. */
 static double divide(search *s)
 {
     const onnxd_plan_builder *b = s->b;
-    double total = 0, worth = 0, best = 0;
-    onnxd_node_id first = 0, best_last = 0;
-    for (onnxd_node_id id = 0; id <= b->graph->node_count; id++) {
-        const bool is_end = id == b->graph->node_count;
-        if (!is_end && b->usage.roles[id] != ONNXD_NODE_RUN &&
-            b->usage.roles[id] != ONNXD_NODE_VIEW)
+    growth g = {.first = 0};
+    double total = 0;
+    for (onnxd_node_id id = 0; id < b->graph->node_count; id++) {
+        if (b->usage.roles[id] != ONNXD_NODE_RUN && b->usage.roles[id] != ONNXD_NODE_VIEW)
             continue;
-        bool goes_on = !is_end && can_follow(s, id, first);
-        if (goes_on)
-            worth += worth_of_inputs(s, id, first);
-        if (goes_on && worth > best) {
-            best = worth;
-            best_last = id;
+        /* What cannot go on a section may begin one. */
+        if (!can_follow(s, id, g.first))
+            total += end_section(s, &g, id);
+        if (!can_follow(s, id, g.first)) {
+            g.first = id + 1;
+            continue;
         }
-        if (goes_on)
-            worth += worth_of_outputs(s, id);
-        if (goes_on && worth > 0)
-            continue;
-        if (best > 0 && s->marks)
-            mark(s, first, best_last);
-        total += best;
-        worth = best = 0;
-        /* What cannot go on the old section may begin a new one. */
-        first = goes_on || is_end || !can_follow(s, id, id) ? id + 1 : id;
+        weigh(s, id, &g);
+        if (g.worth <= 0)
+            total += end_section(s, &g, id + 1);
     }
-    return total;
+    return total + end_section(s, &g, b->graph->node_count);
 }
 
 static void try_parts(search *s, uint32_t parts, double *inout_most, uint32_t *inout_best)
@@ -258,14 +275,14 @@ static bool has_kernels(onnxd_plan_builder *b)
 }
 
 /* The first instance in host memory that would have batches divided, and its fast memory; 0: there
- * is none. */
+ * is none. Parts begin at any element, which every instance in that memory has to take. */
 static uint64_t near_bytes(const onnxd_model *model, uint32_t *out_ep)
 {
     for (uint32_t ep = 0; ep < model->ep_count; ep++) {
         const uint64_t bytes = onnxd_ep_get_info(model->eps[ep]).batch_cache_bytes;
         *out_ep = ep;
-        if (bytes > 0 && model->ep_spaces[ep] == ONNXD_HOST_SPACE)
-            return bytes;
+        if (bytes > 0 && !model->is_left_out[ep] && model->ep_spaces[ep] == ONNXD_HOST_SPACE)
+            return model->spaces[ONNXD_HOST_SPACE].piece_alignment == 1 ? bytes : 0;
     }
     return 0;
 }
@@ -336,7 +353,7 @@ onnxd_status *onnxd_builder_find_sections(onnxd_plan_builder *b)
     if (extent == 0 || !is_any_far(b, (double)near))
         return NULL;
     s.near_bytes = (double)near;
-    s.launch_bytes = (double)(near / LAUNCH_SHARE);
+    s.launch_bytes = (double)near / LAUNCH_SHARE;
     onnxd_status *status = find(&s, extent);
     onnxd_free(s.is_divisible);
     onnxd_free(s.makers);

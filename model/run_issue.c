@@ -71,7 +71,7 @@ static onnxd_status *issue_section(onnxd_run *run, const onnxd_stage *stage,
     for (; part < section->parts && status == NULL; part++) {
         status = issue_steps(run, stage, section->first_step, section->step_count, control);
         /* Kernels name elements by their place in the part. */
-        if (ONNXD_UNLIKELY(status != NULL))
+        if (ONNXD_UNLIKELY(onnxd_status_code(status) == ONNXD_INVALID_ARGUMENT))
             status = onnxd_status_context(status, "part %zu of %" PRIu32 " of the batch", part + 1,
                                           section->parts);
         move_views(run, section, 1, false);
@@ -83,13 +83,13 @@ static onnxd_status *issue_section(onnxd_run *run, const onnxd_stage *stage,
 static onnxd_status *issue_stage(onnxd_run *run, const onnxd_stage *stage,
                                  const onnxd_run_control *control)
 {
-    const onnxd_plan_section *sections = run->plan->sections + stage->first_section;
     const uint32_t end = stage->first_step + stage->step_count;
     uint32_t next = stage->first_step;
     for (uint32_t i = 0; i < stage->section_count; i++) {
-        ONNXD_TRY(issue_steps(run, stage, next, sections[i].first_step - next, control));
-        ONNXD_TRY(issue_section(run, stage, &sections[i], control));
-        next = sections[i].first_step + sections[i].step_count;
+        const onnxd_plan_section *section = &run->plan->sections[stage->first_section + i];
+        ONNXD_TRY(issue_steps(run, stage, next, section->first_step - next, control));
+        ONNXD_TRY(issue_section(run, stage, section, control));
+        next = section->first_step + section->step_count;
     }
     return issue_steps(run, stage, next, end - next, control);
 }

@@ -220,20 +220,18 @@ static onnxd_status *check_mode(const onnxd_infer *context)
                           onnxd_dtype_name(dtype));
 }
 
-static onnxd_status *infer(onnxd_infer *context)
+/* What happens to each axis of an input with a rank, where it is known; axes are left alone where
+ * it is not, and of a scalar. */
+static onnxd_status *find_axes(const onnxd_infer *context, onnxd_resample_axis *axes,
+                               bool *out_is_known)
 {
     const onnxd_resize_params *params = context->params;
     const onnxd_shape *input = &context->inputs[0].shape;
     uint32_t at = scales_at(params, context->opset);
     onnxd_tensor_view scales, sizes, roi;
-    onnxd_resample_axis axes[ONNXD_MAX_RANK];
     int has_scales, has_sizes;
-    context->outputs[0].dtype = context->inputs[0].dtype;
-    ONNXD_TRY(check_mode(context));
+    *out_is_known = false;
     ONNXD_TRY(check_inputs(context, &has_scales, &has_sizes));
-    if (input->rank == ONNXD_RANK_UNKNOWN)
-        return NULL;
-    context->outputs[0].shape = onnxd_shape_of_rank(input->rank);
     onnxd_resize_request r = {.node = context->node, .params = params, .input = input};
     if (params->has_scales)
         r.scales = &params->scales;
@@ -252,7 +250,24 @@ static onnxd_status *infer(onnxd_infer *context)
         r.roi = &roi;
     if (r.scales != NULL || r.sizes != NULL)
         ONNXD_TRY(onnxd_resize_resolve(&r, axes));
-    for (int32_t i = 0; i < input->rank; i++)
+    *out_is_known = true;
+    return NULL;
+}
+
+static onnxd_status *infer(onnxd_infer *context)
+{
+    const onnxd_shape *input = &context->inputs[0].shape;
+    onnxd_resample_axis axes[ONNXD_MAX_RANK];
+    bool is_known;
+    context->outputs[0].dtype = context->inputs[0].dtype;
+    ONNXD_TRY(check_mode(context));
+    if (input->rank == ONNXD_RANK_UNKNOWN) {
+        int has_scales, has_sizes;
+        return check_inputs(context, &has_scales, &has_sizes);
+    }
+    ONNXD_TRY(find_axes(context, axes, &is_known));
+    context->outputs[0].shape = onnxd_shape_of_rank(input->rank);
+    for (int32_t i = 0; i < input->rank && is_known; i++)
         context->outputs[0].shape.dims[i] = axes[i].out;
     return NULL;
 }
@@ -309,11 +324,16 @@ static onnxd_status *compute(const onnxd_compute *context)
 
 /* ---- definitions ----------------------------------------------------------------------------- */
 
-/* With a region of interest, which may cut the batch. */
+/* The first axis can be resampled without a change of its extent: scales a little above 1, regions
+ * of interest. */
 static bool has_batch(const onnxd_infer *context)
 {
     const onnxd_resize_params *params = context->params;
-    return params->how.coordinates != ONNXD_RESAMPLE_TF_CROP_AND_RESIZE;
+    onnxd_resample_axis axes[ONNXD_MAX_RANK];
+    bool is_known = false;
+    onnxd_status_free(find_axes(context, axes, &is_known));
+    return is_known && context->inputs[0].shape.rank > 0 &&
+           onnxd_resample_keeps(&params->how, &axes[0]);
 }
 
 #define COMMON(name, first, last, set, parse_function)                                             \

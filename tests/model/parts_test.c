@@ -109,25 +109,6 @@ Test(parts, parts_fill_the_cache)
     cr_expect_eq(run_model(CPU ";cpu.batch_cache_bytes=1600", &file, &input, COUNT, y).sections, 0);
 }
 
-/* A batch of 67,108,859, a prime, is looked at as fast as any other. */
-Test(parts, large_batches_cost_nothing)
-{
-    onnx_file file = onnx_file_begin();
-    onnxd_plan *plan;
-    onnxd_runtime *runtime = support_runtime(SMALL);
-    onnx_input(&file, "x", ONNXD_BOOL, "N,1");
-    onnx_node(&file, "Not", "x", "a");
-    onnx_node(&file, "Not", "a", "y");
-    onnx_output(&file, "y", ONNXD_BOOL, "N,1");
-    onnxd_model *model = support_load(runtime, &file, NULL);
-    const onnxd_tensor_view input = support_view(NULL, ONNXD_BOOL, "67108859,1");
-    support_ok(onnxd_plan_build(model, &input, &plan));
-    cr_expect_leq(plan->section_count, 1);
-    onnxd_plan_release(plan);
-    onnxd_model_release(model);
-    onnxd_runtime_destroy(runtime);
-}
-
 Test(parts, nothing_else_has_sections)
 {
     float x[COUNT], y[COUNT];

@@ -10,8 +10,6 @@
 #include "ops/ops.h"
 #include "tests/ops/op_call.h"
 
-#define PARTS 3u
-
 /* Inputs without values are filled; those with values are constants. `expected`: the inputs that
  * are cut, or "-" where the batch cannot be computed in parts. Operators without a row here get
  * their least number of inputs, each float[6,3,4,4], all of which must be cut. */
@@ -46,7 +44,6 @@ static const op_text rows[] = {
     {"Concat", 0, "axis=0", "float[6,3]; float[6,3]", "-"},
     {"Concat", 0, "axis=0", "float[6,3]; float[0,3]", "0"},
     {"Conv", 0, "", "float[6,2,5]; float[6,2,3]; float[6]", "0"},
-    {"Conv", 0, "", "float[3,2,5]; float[3,2,3]", "0"},
     {"ConvInteger", 0, "", "uint8[6,2,5]; int8[6,2,3]; uint8[]", "0"},
     {"ConvTranspose", 0, "", "float[6,6,5]; float[6,6,3]", "0"},
     {"com.microsoft/ConvTransposeWithDynamicPads", 0, "",
@@ -144,8 +141,17 @@ static const op_text rows[] = {
     {"Resize", 0, "", "float[6,3,4]; -; -; int64[3]{6,3,8}", "-"},
     {"Resize", 0, "axes=[2]", "float[6,3,4]; -; -; int64[1]{8}", "0"},
     {"Resize", 0, "coordinate_transformation_mode='tf_crop_and_resize'",
-     "float[6,3,4]; float[6]{0,0,0,1,1,1}; float[3]{1,1,2}", "-"},
+     "float[6,3,4]; float[6]{0,0,0,1,1,1}; float[3]{1,1,2}", "0"},
+    {"Resize", 0, "coordinate_transformation_mode='tf_crop_and_resize'",
+     "float[6,3,4]; float[6]{0.1,0,0,1,1,1}; float[3]{1,1,2}", "-"},
+    {"Resize", 0, "coordinate_transformation_mode='asymmetric' nearest_mode='floor'",
+     "float[6,3,4]; -; float[3]{1.1,1,2}", "-"},
+    {"Resize", 0, "keep_aspect_ratio_policy='not_larger'",
+     "float[6,20,20]; -; -; int64[3]{100,21,21}", "-"},
     {"Upsample", 9, "", "float[6,3,4]; float[3]{1,1,2}", "0"},
+    {"Upsample", 9, "", "float[6,3,4]; float[3]{1.1,1,2}", "-"},
+    {"Upsample", 7, "scales=[1.1,1.0,2.0]", "float[6,3,4]", "-"},
+    {"Upsample", 7, "scales=[1.0,1.0,2.0]", "float[6,3,4]", "0"},
     {"Softmax", 0, "axis=-1", "float[6,3]", "0"},
     {"Softmax", 0, "axis=0", "float[6,3]", "-"},
     {"Softmax", 0, "axis=-2", "float[6,3]", "-"},
@@ -212,32 +218,33 @@ static void ok(onnxd_status *status, const op_text *row)
                    status == NULL ? "" : onnxd_status_message(status));
 }
 
-static onnxd_tensor *part_of(const onnxd_tensor *whole, uint32_t part)
+static onnxd_tensor *part_of(const onnxd_tensor *whole, uint32_t parts, uint32_t part)
 {
     onnxd_shape shape = whole->shape;
     onnxd_tensor *tensor;
-    shape.dims[0] /= PARTS;
+    shape.dims[0] /= parts;
     cr_assert_null(onnxd_tensor_create(whole->dtype, &shape, &tensor));
     memcpy(tensor->data, (const char *)whole->data + part * tensor->bytes, tensor->bytes);
     return tensor;
 }
 
-static void expect_part(const op_call *call, const op_text *row, uint64_t cut, uint32_t part)
+static void expect_part(const op_call *call, const op_text *row, uint64_t cut, uint32_t parts,
+                        uint32_t part)
 {
     onnxd_tensor *inputs[OP_CALL_MAX] = {NULL}, *outputs[OP_CALL_MAX] = {NULL};
     const onnxd_tensor *borrowed[OP_CALL_MAX];
     for (uint32_t i = 0; i < call->node.input_count; i++) {
         const bool is_cut = (cut >> i & 1) != 0;
-        inputs[i] = is_cut ? part_of(call->values[i], part) : NULL;
+        inputs[i] = is_cut ? part_of(call->values[i], parts, part) : NULL;
         borrowed[i] = is_cut ? inputs[i] : call->values[i];
     }
     ok(onnxd_op_evaluate(&call->node, borrowed, OP_CALL_MAX_BYTES, outputs), row);
     for (uint32_t i = 0; i < call->node.output_count; i++) {
-        onnxd_tensor *expected = part_of(call->outputs[i], part);
+        onnxd_tensor *expected = part_of(call->outputs[i], parts, part);
         cr_expect(onnxd_shape_equal(&outputs[i]->shape, &expected->shape));
         cr_expect_eq(memcmp(outputs[i]->data, expected->data, expected->bytes), 0,
-                     "%s(%s) of %s: output %u of part %u differs", row->op_type, row->attributes,
-                     row->inputs, i, part);
+                     "%s(%s) of %s: output %u of part %u of %u differs", row->op_type,
+                     row->attributes, row->inputs, i, part, parts);
         onnxd_tensor_release(expected);
         onnxd_tensor_release(outputs[i]);
     }
@@ -254,13 +261,31 @@ static uint64_t mask_of(const char *inputs)
     return mask;
 }
 
+/* In parts of two and of one index. */
+static void expect_parts(const op_call *call, const op_text *row,
+                         const onnxd_tensor *const *constants, const onnxd_tensor_type *outputs,
+                         uint32_t parts)
+{
+    uint64_t cut = 0;
+    const bool is_divisible =
+        onnxd_batch_is_divisible(&call->node, call->types, constants, outputs, parts, &cut);
+    cr_expect_eq(is_divisible, strcmp(row->expected, "-") != 0,
+                 "%s(%s) of %s: %u parts are %spossible", row->op_type, row->attributes,
+                 row->inputs, parts, is_divisible ? "" : "not ");
+    if (!is_divisible)
+        return;
+    cr_expect_eq(cut, mask_of(row->expected), "%s(%s) of %s cuts %llx, not %s", row->op_type,
+                 row->attributes, row->inputs, (unsigned long long)cut, row->expected);
+    for (uint32_t part = 0; part < parts; part++)
+        expect_part(call, row, cut, parts, part);
+}
+
 static void expect_row(const op_text *row, int64_t opset)
 {
     op_text text = *row;
     op_call call;
     const onnxd_tensor *constants[OP_CALL_MAX] = {NULL};
     onnxd_tensor_type outputs[OP_CALL_MAX];
-    uint64_t cut = 0;
     text.opset = opset;
     op_call_open(&call, &text);
     for (uint32_t i = 0; i < call.node.input_count; i++) {
@@ -274,17 +299,8 @@ static void expect_row(const op_text *row, int64_t opset)
     for (uint32_t i = 0; i < call.node.output_count; i++)
         outputs[i] =
             (onnxd_tensor_type){.dtype = call.outputs[i]->dtype, .shape = call.outputs[i]->shape};
-    const bool is_divisible =
-        onnxd_batch_is_divisible(&call.node, call.types, constants, outputs, PARTS, &cut);
-    cr_expect_eq(is_divisible, strcmp(row->expected, "-") != 0,
-                 "%s(%s) of %s, opset %lld: parts are %spossible", row->op_type, row->attributes,
-                 row->inputs, (long long)opset, is_divisible ? "" : "not ");
-    if (is_divisible) {
-        cr_expect_eq(cut, mask_of(row->expected), "%s(%s) of %s cuts %llx, not %s", row->op_type,
-                     row->attributes, row->inputs, (unsigned long long)cut, row->expected);
-        for (uint32_t part = 0; part < PARTS; part++)
-            expect_part(&call, row, cut, part);
-    }
+    expect_parts(&call, row, constants, outputs, 3);
+    expect_parts(&call, row, constants, outputs, 6);
     op_call_close(&call);
 }
 

@@ -53,7 +53,7 @@ typedef struct tile_groups {
     size_t tile, matrices;     /* pixels of a tile along each axis */
     size_t tiles;              /* of all images */
     size_t count;              /* groups */
-    size_t size;               /* tiles of each but the last */
+    size_t size;               /* tiles of the largest; the others have as many, or one less */
     bool are_shared;           /* all threads work on one group */
     size_t v_matrix, m_matrix; /* elements from one matrix to the next */
     size_t elements;           /* of V and M of a group */
@@ -98,10 +98,8 @@ static bool deal_out(const onnxd_convolution *c, tile_groups *out)
         g.are_shared = true;
     if (g.are_shared && g.tiles <= MOST_TILES && c->threads > 1)
         groups = 1;
-    /* About equal: threads with groups of their own wait for the largest, and products take any
-     * number of rows in about equal passes. */
+    g.count = groups;
     g.size = (g.tiles + groups - 1) / groups;
-    g.count = (g.tiles + g.size - 1) / g.size;
     if (!matrix_stride(g.size, w->channels, &g.v_matrix) ||
         !matrix_stride(g.size, c->shape.maps, &g.m_matrix) ||
         !onnxd_size_add(g.v_matrix, g.m_matrix, &g.elements) ||
@@ -236,10 +234,8 @@ static void run_group(void *context, size_t index, uint32_t worker)
 {
     const winograd_run *run = context;
     winograd_run group = *run;
-    group.first = index * run->groups.size;
-    group.count = run->groups.tiles - group.first;
-    if (group.count > run->groups.size)
-        group.count = run->groups.size;
+    group.first = index * run->groups.tiles / run->groups.count;
+    group.count = (index + 1) * run->groups.tiles / run->groups.count - group.first;
     group.v = run->call->workspace + worker * run->groups.elements;
     group.m = group.v + run->groups.matrices * run->groups.v_matrix;
     share(run, group.count, transform_input, &group);

@@ -25,8 +25,9 @@ typedef struct onnxd_product_extent {
 typedef struct onnxd_product_pieces {
     size_t count;
     onnxd_product_extent extent;
-    size_t width, panels; /* columns of a panel; panels of a group */
-    size_t blocks, block_rows;
+    size_t width, panels;    /* columns of a panel; panels of a group */
+    size_t tile_rows, tiles; /* rows of a tile; tiles of all rows, the last may be short */
+    size_t blocks;
     size_t parts;     /* of the columns of each block */
     bool is_by_parts; /* pieces with the same columns follow each other, else those of a block */
 } onnxd_product_pieces;

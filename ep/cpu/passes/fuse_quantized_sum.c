@@ -3,6 +3,9 @@
  * for nobody else: it is added where the result is at hand.
  *
  *   QLinearConv ─► QLinearAdd(other)   becomes   QLinearConv(..., other)
+ *
+ * The sum is the same but where it lies between two steps of the scale: the compiler may contract
+ * another one of the two products.
  */
 #include <string.h>
 
@@ -13,7 +16,7 @@
 /* Of QLinearAdd. */
 enum { A = 0, B = 3, C_SCALE = 6, C_ZERO };
 /* Of QLinearConv: weights, and its inputs without and with a sum. */
-enum { WEIGHTS = 3, CONV_INPUTS = 9, SUM_INPUTS = 14 };
+enum { WEIGHTS = 3, Y_SCALE = 6, Y_ZERO, CONV_INPUTS = 9, SUM_INPUTS = 14 };
 
 /* Depthwise ones are left to the portable kernel, which adds nothing faster. */
 static bool is_depthwise(const onnxd_fusion *f, const onnxd_node *node)
@@ -36,6 +39,23 @@ static onnxd_node *open_node(const onnxd_fusion *f, onnxd_value_id value)
 static onnxd_value_id input_of(const onnxd_node *node, uint32_t index)
 {
     return index < node->input_count ? node->inputs[index] : ONNXD_NONE;
+}
+
+/* A scale or a zero point. An absent zero point is 0. */
+static bool is_same_parameter(const onnxd_fusion *f, onnxd_value_id a, onnxd_value_id b)
+{
+    static const uint8_t zeros[sizeof(float)] = {0};
+    const onnxd_tensor *left = a == ONNXD_NONE ? NULL : f->graph->values[a].constant;
+    const onnxd_tensor *right = b == ONNXD_NONE ? NULL : f->graph->values[b].constant;
+    if (a == b)
+        return true;
+    if ((left == NULL && a != ONNXD_NONE) || (right == NULL && b != ONNXD_NONE))
+        return false;
+    const size_t bytes = left != NULL ? left->bytes : right->bytes;
+    return bytes <= sizeof(zeros) &&
+           (left == NULL || right == NULL || left->bytes == right->bytes) &&
+           memcmp(left == NULL ? zeros : left->data, right == NULL ? zeros : right->data, bytes) ==
+               0;
 }
 
 static onnxd_status *take_in(onnxd_fusion *f, onnxd_node *node, onnxd_node *sum, uint32_t other)
@@ -61,13 +81,14 @@ static onnxd_status *visit(onnxd_fusion *f, onnxd_node *sum)
     static const uint32_t operands[] = {B, A};
     if (sum->is_removed || !onnxd_node_is(sum, "com.microsoft", "QLinearAdd"))
         return NULL;
-    /* The later of two, so that the other's result is there when it runs. */
     for (size_t i = 0; i < ONNXD_COUNT(operands); i++) {
         const uint32_t own = operands[i], other = own == A ? B : A;
         onnxd_node *node = open_node(f, sum->inputs[own]);
         if (node == NULL || sum->inputs[own] == sum->inputs[other] ||
             f->graph->values[sum->inputs[other]].constant != NULL ||
-            !onnxd_fusion_is_same_type(f, sum->inputs[own], sum->inputs[other]))
+            !onnxd_fusion_is_same_type(f, sum->inputs[own], sum->inputs[other]) ||
+            !is_same_parameter(f, input_of(node, Y_SCALE), input_of(sum, own + 1)) ||
+            !is_same_parameter(f, input_of(node, Y_ZERO), input_of(sum, own + 2)))
             continue;
         return take_in(f, node, sum, other);
     }

@@ -175,12 +175,10 @@ INLINED void finish(const onnxd_simd_activation *a, const size_t rows, sums *s)
         EACH_SUM(vf_max(vf_all(0), x));
     } else if (a->function == ONNXD_SIMD_CLIP) {
         EACH_SUM(vf_min(vf_all(a->beta), vf_max(vf_all(a->alpha), x)));
-    } else if (a->function == ONNXD_SIMD_HARD_SWISH ||
-               a->function == ONNXD_SIMD_SCALED_HARD_SWISH) {
-        /* HardSwish is a case of its scaled form. */
-        const bool is_scaled = a->function == ONNXD_SIMD_SCALED_HARD_SWISH;
-        const float factor = is_scaled ? a->alpha : 1, addend = is_scaled ? a->beta : 0;
-        EACH_SUM(vf_scaled_hard_swish(x, factor, addend));
+    } else if (a->function == ONNXD_SIMD_HARD_SWISH) {
+        EACH_SUM(x * vf_hard_sigmoid(x, a->alpha, a->beta));
+    } else if (a->function == ONNXD_SIMD_SCALED_HARD_SWISH) {
+        EACH_SUM(vf_scaled_hard_swish(x, a->alpha, a->beta));
     }
 }
 

@@ -253,6 +253,38 @@ Test(fuse_quantized_sum, of_either_operand)
     expect_added(quantised_residual("dx", "dc"));
 }
 
+/* The sum may take the result with another scale or zero point than it was quantised with: 0.25
+ * for 0.5, 0 for 3. */
+static void expect_other_parameter(const char *scale, const char *zero)
+{
+    char parameters[32];
+    onnxd_graph *graph = build_graph();
+    add_input(graph, "1x2x3x3");
+    add_weights(graph);
+    static const uint8_t none = 0;
+    real_constant(graph, "t", "", 0.25f);
+    byte_constant(graph, "o", ONNXD_UINT8, "", &none);
+    real_node(graph, "Conv", "dx,dw", "c", NULL);
+    real_node(graph, "QuantizeLinear", "c,s,z", "qc", NULL);
+    snprintf(parameters, sizeof(parameters), "qc,%s,%s", scale, zero);
+    real_node(graph, "DequantizeLinear", parameters, "dc", NULL);
+    real_node(graph, "Add", "dc,dx", "a", NULL);
+    real_node(graph, "QuantizeLinear", "a,s,z", "qa", NULL);
+    real_node(graph, "DequantizeLinear", "qa,s,z", "y", NULL);
+    build_signature(graph, "x", "y");
+    real_pass(graph, &onnxd_cpu_pass_fuse_quantized, true);
+    real_pass(graph, &onnxd_cpu_pass_channels_last, true);
+    real_pass(graph, &onnxd_cpu_pass_fuse_quantized_sum, false);
+    onnxd_graph_destroy(graph);
+}
+
+Test(fuse_quantized_sum, other_parameters_stay)
+{
+    expect_other_parameter("t", "z");
+    expect_other_parameter("s", "o");
+    expect_other_parameter("t", "o");
+}
+
 /* The convolution has one place for an image, and no other reader. */
 Test(fuse_quantized_sum, leaves_alone)
 {

@@ -72,8 +72,7 @@ static double imbalance(const onnxd_product_pieces *pieces, uint32_t threads)
     return most * threads / all;
 }
 
-/* The layers of a ResNet-50 that an earlier way of cutting gave one of two threads a seventh more
- * of. */
+/* Layers of a ResNet-50, whose pixels and maps are not multiples of what a piece has. */
 Test(pieces, two_threads_have_about_the_same)
 {
     static const onnxd_product_extent layers[] = {
