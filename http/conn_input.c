@@ -99,6 +99,9 @@ static onnxd_http_fault admit(onnxd_http_exchange *exchange)
         return (onnxd_http_fault){415, "compressed request bodies are not supported"};
     if (head->has_length && head->length > exchange->body_limit)
         return (onnxd_http_fault){413, exchange->over_limit};
+    if (route->body == ONNXD_HTTP_BODY_CONTROL &&
+        !onnxd_http_exchange_charge(exchange, head->length))
+        return too_much_memory;
     if (!is_infer)
         return (onnxd_http_fault){0};
     if (head->has_json_length && head->json_length > options->max_json_body_bytes)

@@ -60,7 +60,9 @@ onnxd_http_match onnxd_http_router_find(onnxd_http_method method, onnxd_http_spa
     uint32_t allowed = 0;
     for (size_t i = 0; i < ONNXD_COUNT(routes); i++) {
         onnxd_http_match match = {.route = &routes[i]};
-        if (!matches(routes[i].pattern, path, &match))
+        /* What is offered under another method is not refused as a feature. */
+        if (!matches(routes[i].pattern, path, &match) ||
+            (routes[i].handler == NULL && allowed != 0))
             continue;
         if (routes[i].handler == NULL || (methods_of(&routes[i]) & 1u << method) != 0)
             return match;

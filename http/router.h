@@ -16,7 +16,8 @@
 typedef struct onnxd_http_exchange onnxd_http_exchange;
 
 typedef enum onnxd_http_body_class {
-    ONNXD_HTTP_BODY_NONE, /* none is used; a small one is tolerated */
+    ONNXD_HTTP_BODY_NONE,    /* none is used; a small one is tolerated */
+    ONNXD_HTTP_BODY_CONTROL, /* up to http.max_control_body_bytes of JSON */
     ONNXD_HTTP_BODY_INFER
 } onnxd_http_body_class;
 

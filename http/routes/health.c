@@ -5,20 +5,15 @@
 #include "http/routes/routes.h"
 #include "http/server_internal.h"
 
-static void answer_json(onnxd_http_exchange *exchange, const char *text)
+static void answer_text(onnxd_http_exchange *exchange, const char *text)
 {
-    exchange->response.status = 200;
-    exchange->response.content_type = "application/json";
     onnxd_strbuf_puts(&exchange->response.text, text);
-    if (exchange->response.text.failed)
-        onnxd_http_exchange_refuse(exchange, 503, "out of memory");
-    else
-        onnxd_http_exchange_finish(exchange);
+    onnxd_http_answer_json(exchange);
 }
 
 void onnxd_http_handle_health_live(onnxd_http_exchange *exchange)
 {
-    answer_json(exchange, "{\"live\":true}");
+    answer_text(exchange, "{\"live\":true}");
 }
 
 typedef struct version_count {
@@ -46,7 +41,7 @@ void onnxd_http_handle_health_ready(onnxd_http_exchange *exchange)
     else if (count.known > 0 && count.ready == 0)
         onnxd_http_exchange_refuse(exchange, 503, "none of the models is ready");
     else
-        answer_json(exchange, "{\"ready\":true}");
+        answer_text(exchange, "{\"ready\":true}");
 }
 
 onnxd_status *onnxd_http_find_model(onnxd_http_exchange *exchange, onnxd_model **out_model)
@@ -81,5 +76,5 @@ void onnxd_http_handle_model_ready(onnxd_http_exchange *exchange)
     onnxd_strbuf_puts(text, "{\"name\":");
     onnxd_strbuf_json_string(text, name, strlen(name));
     onnxd_store_release_model(exchange->server->services.store, model);
-    answer_json(exchange, ",\"ready\":true}");
+    answer_text(exchange, ",\"ready\":true}");
 }

@@ -10,7 +10,7 @@ static void write_string(onnxd_strbuf *text, const char *value)
     onnxd_strbuf_json_string(text, value, strlen(value));
 }
 
-static void finish(onnxd_http_exchange *exchange)
+void onnxd_http_answer_json(onnxd_http_exchange *exchange)
 {
     if (exchange->response.text.failed) {
         onnxd_http_exchange_refuse(exchange, 503, "out of memory");
@@ -30,7 +30,7 @@ void onnxd_http_handle_server_metadata(onnxd_http_exchange *exchange)
     onnxd_strbuf_puts(text, ",\"version\":");
     write_string(text, services->server_version);
     onnxd_strbuf_puts(text, ",\"extensions\":[\"binary_tensor_data\"]}");
-    finish(exchange);
+    onnxd_http_answer_json(exchange);
 }
 
 /* -- models ------------------------------------------------------------------------------------ */
@@ -100,5 +100,5 @@ void onnxd_http_handle_model_metadata(onnxd_http_exchange *exchange)
     }
     write_model(store, model, &exchange->response.text);
     onnxd_store_release_model(store, model);
-    finish(exchange);
+    onnxd_http_answer_json(exchange);
 }

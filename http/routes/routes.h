@@ -16,6 +16,10 @@ void onnxd_http_handle_health_ready(onnxd_http_exchange *exchange);
 void onnxd_http_handle_model_ready(onnxd_http_exchange *exchange);
 void onnxd_http_handle_model_infer(onnxd_http_exchange *exchange);
 void onnxd_http_handle_metrics(onnxd_http_exchange *exchange);
+void onnxd_http_handle_repository_index(onnxd_http_exchange *exchange);
+
+/* 200 with the response's text, which is JSON; 503 where memory was short for it. */
+void onnxd_http_answer_json(onnxd_http_exchange *exchange);
 
 /* The ready model that the path names, retained: to be given back through the store. Errors: those
  * of the store, and NOT_FOUND for a version that is no positive number. */

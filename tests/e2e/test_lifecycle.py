@@ -182,6 +182,12 @@ def test_bad_models_do_not_stop_the_good_one(start_server, repository, digits_pa
     assert name in message and reason in message
     assert server.get(f"/v2/models/{name}/ready")[0] == 503
     assert name in server.log()
+    index = json.loads(server.request("POST", "/v2/repository/index")[2])
+    (entry,) = [entry for entry in index if entry["name"] == name]
+    assert entry["state"] == "UNAVAILABLE" and reason in entry["reason"]
+    assert str(repository) not in entry["reason"]
+    ready = json.loads(server.request("POST", "/v2/repository/index", b'{"ready": true}')[2])
+    assert ready == [entry for entry in index if entry["state"] == "READY"]
 
 
 def test_what_is_left_out_of_a_repository_is_named_with_what_is_allowed(start_server, repository):

@@ -63,6 +63,12 @@ def test_server_metadata(client):
     assert "binary_tensor_data" in metadata["extensions"]
 
 
+def test_repository_index(client):
+    assert client.get_model_repository_index() == [
+        {"name": "digits", "version": "3", "state": "READY"},
+        {"name": "resnet50", "version": "1", "state": "READY"}]
+
+
 @pytest.mark.parametrize("version", ["", "3"])
 def test_model_metadata(client, version):
     metadata = client.get_model_metadata("digits", version)

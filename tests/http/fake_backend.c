@@ -157,6 +157,11 @@ void onnxd_store_release_model(onnxd_store *store, onnxd_model *model)
     fake.live_models--;
 }
 
+const char *onnxd_model_state_name(onnxd_model_state state)
+{
+    return state == ONNXD_MODEL_READY ? "READY" : "UNAVAILABLE";
+}
+
 void onnxd_store_visit(onnxd_store *store,
                        void (*visit)(const onnxd_store_entry *entry, void *user), void *user)
 {

@@ -61,7 +61,9 @@ Test(router, knows_one_spelling_of_each_path)
             /* A name may end in anything; "/v2/" is a path of its own. */
             bool is_name = match.route != NULL && match.capture_count > 0 &&
                            strcmp(match.route->pattern, routes[i].pattern) == 0;
-            cr_assert(match.route == NULL || is_name || strcmp(other, "/v2/") == 0, "%s", other);
+            cr_assert(match.route == NULL || match.route->handler == NULL || is_name ||
+                          strcmp(other, "/v2/") == 0,
+                      "%s", other);
         }
         for (char *c = path; *c != '\0'; c++) {
             if (*c >= 'a' && *c <= 'z' && *c != 'm') {

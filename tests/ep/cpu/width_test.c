@@ -81,6 +81,9 @@ static const width_case cases[] = {
      .ints = {1, 1, 1, 1},
      .int_count = 4},
     {"onnxd", "Conv", 1, {{F, {2, 15, 15, 64}, 0}, {F, {96, 64, 1, 1}, true}}, .outputs = 1},
+    /* One pixel and one row more than whole blocks have. */
+    {"onnxd", "Conv", 1, {{F, {1, 95, 95, 64}, 0}, {F, {32, 64, 1, 1}, true}}, .outputs = 1},
+    {"", "MatMul", 13, {{F, {193, 259}, 0}, {F, {259, 301}, true}}, .outputs = 1},
     {"onnxd",
      "Conv",
      1,
