@@ -51,8 +51,7 @@ static void visit_version(const onnxd_store_entry *entry, void *user)
     list->has_entry = true;
 }
 
-/* Dimensions that are not fixed are -1; an unknown rank is a single -1. */
-static void write_shape(onnxd_strbuf *text, const onnxd_shape *shape)
+void onnxd_http_write_shape(onnxd_strbuf *text, const onnxd_shape *shape)
 {
     if (shape->rank == ONNXD_RANK_UNKNOWN)
         onnxd_strbuf_puts(text, "-1");
@@ -69,7 +68,7 @@ static void write_port(onnxd_strbuf *text, const onnxd_model_port *port, bool is
     onnxd_strbuf_puts(text, ",\"datatype\":");
     write_string(text, datatype != NULL ? datatype : onnxd_dtype_name(port->type.dtype));
     onnxd_strbuf_puts(text, ",\"shape\":[");
-    write_shape(text, &port->type.shape);
+    onnxd_http_write_shape(text, &port->type.shape);
     onnxd_strbuf_puts(text, "]}");
 }
 

@@ -13,11 +13,15 @@ void onnxd_http_handle_server_metadata(onnxd_http_exchange *exchange);
 void onnxd_http_handle_model_metadata(onnxd_http_exchange *exchange);
 void onnxd_http_handle_health_live(onnxd_http_exchange *exchange);
 void onnxd_http_handle_health_ready(onnxd_http_exchange *exchange);
+void onnxd_http_handle_model_config(onnxd_http_exchange *exchange);
 void onnxd_http_handle_model_ready(onnxd_http_exchange *exchange);
 void onnxd_http_handle_model_infer(onnxd_http_exchange *exchange);
 void onnxd_http_handle_metrics(onnxd_http_exchange *exchange);
 void onnxd_http_handle_repository_index(onnxd_http_exchange *exchange);
 
+/* The dimensions, with commas between them. Those that are not fixed are -1; an unknown rank is a
+ * single -1. */
+void onnxd_http_write_shape(onnxd_strbuf *text, const onnxd_shape *shape);
 /* 200 with the response's text, which is JSON; 503 where memory was short for it. */
 void onnxd_http_answer_json(onnxd_http_exchange *exchange);
 

@@ -70,6 +70,16 @@ def test_repository_index(client):
 
 
 @pytest.mark.parametrize("version", ["", "3"])
+def test_model_config(client, version):
+    config = client.get_model_config("digits", version)
+    assert (config["name"], config["max_batch_size"]) == ("digits", 0)
+    assert config["input"] == [{"name": "image", "data_type": "TYPE_FP32", "dims": [-1, 64]}]
+    metadata = client.get_model_metadata("digits", version)
+    assert ([(port["name"], port["dims"]) for port in config["output"]] ==
+            [(port["name"], port["shape"]) for port in metadata["outputs"]])
+
+
+@pytest.mark.parametrize("version", ["", "3"])
 def test_model_metadata(client, version):
     metadata = client.get_model_metadata("digits", version)
     assert metadata["name"] == "digits"
