@@ -160,6 +160,7 @@ void onnxd_http_exchange_finish(onnxd_http_exchange *exchange)
         return;
     exchange->state = ONNXD_HTTP_ANSWERED;
     exchange->deadline_ms = 0;
+    onnxd_http_infer_count(exchange);
     if (exchange->conn != NULL)
         onnxd_http_conn_answered(exchange->conn);
 }

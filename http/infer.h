@@ -52,6 +52,8 @@ void onnxd_http_infer_begin(onnxd_http_exchange *exchange);
 void onnxd_http_infer_received(onnxd_request *request);
 /* Nobody waits for the answer any more. */
 void onnxd_http_infer_cancel(onnxd_http_exchange *exchange);
+/* The answer is made: counts it in the model's statistics, if there is a model. */
+void onnxd_http_infer_count(const onnxd_http_exchange *exchange);
 /* Gives back model and request; nothing is in flight. */
 void onnxd_http_infer_reset(onnxd_http_exchange *exchange);
 

@@ -46,6 +46,7 @@ struct onnxd_model {
     bool *is_dynamic; /* [node_count]: of onnxd_graph_mark_dynamic() */
     onnxd_plan_cache plans;
     onnxd_weight **weights; /* [value_count]; NULL for values that are no constants */
+    onnxd_statistics statistics;
     /* Requests between uses. */
     pthread_mutex_t requests_mutex;
     onnxd_fifo requests;

@@ -88,6 +88,11 @@ int64_t onnxd_model_version(const onnxd_model *model)
     return model->version;
 }
 
+onnxd_statistics *onnxd_model_statistics(onnxd_model *model)
+{
+    return &model->statistics;
+}
+
 uint32_t onnxd_model_input_count(const onnxd_model *model)
 {
     return model->graph->input_count;

@@ -12,6 +12,7 @@
 #include "graph/loader.h"
 #include "graph/passes.h"
 #include "model/runtime.h"
+#include "model/statistics.h"
 
 typedef struct onnxd_model onnxd_model;
 
@@ -52,6 +53,8 @@ typedef struct onnxd_model_port {
 
 const char *onnxd_model_name(const onnxd_model *model);
 int64_t onnxd_model_version(const onnxd_model *model);
+/* For who serves the model to count in. */
+onnxd_statistics *onnxd_model_statistics(onnxd_model *model);
 uint32_t onnxd_model_input_count(const onnxd_model *model);
 uint32_t onnxd_model_output_count(const onnxd_model *model);
 const onnxd_model_port *onnxd_model_input(const onnxd_model *model, uint32_t index);

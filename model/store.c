@@ -236,6 +236,7 @@ void onnxd_store_visit(onnxd_store *store,
             .reason = version->state == ONNXD_MODEL_UNAVAILABLE && version->reason != NULL
                           ? version->reason
                           : "",
+            .statistics = version->model == NULL ? NULL : onnxd_model_statistics(version->model),
         };
         visit(&entry, user);
     }

@@ -65,7 +65,8 @@ typedef struct onnxd_store_entry {
     const char *name;
     int64_t version;
     onnxd_model_state state;
-    const char *reason; /* of UNAVAILABLE; "" otherwise */
+    const char *reason;                 /* of UNAVAILABLE; "" otherwise */
+    const onnxd_statistics *statistics; /* of a version that serves; else NULL */
 } onnxd_store_entry;
 /* Calls visit for every known version, by name, then version ascending, under the store's lock:
  * visit must copy and return. */

@@ -17,6 +17,8 @@ void onnxd_http_handle_model_config(onnxd_http_exchange *exchange);
 void onnxd_http_handle_model_ready(onnxd_http_exchange *exchange);
 void onnxd_http_handle_model_infer(onnxd_http_exchange *exchange);
 void onnxd_http_handle_metrics(onnxd_http_exchange *exchange);
+void onnxd_http_handle_model_statistics(onnxd_http_exchange *exchange);
+void onnxd_http_handle_all_statistics(onnxd_http_exchange *exchange);
 void onnxd_http_handle_repository_index(onnxd_http_exchange *exchange);
 
 /* The dimensions, with commas between them. Those that are not fixed are -1; an unknown rank is a

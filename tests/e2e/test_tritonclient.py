@@ -79,6 +79,35 @@ def test_model_config(client, version):
             [(port["name"], port["shape"]) for port in metadata["outputs"]])
 
 
+def statistics(client):
+    (found,) = client.get_inference_statistics("digits", "3")["model_stats"]
+    assert (found["name"], found["version"]) == ("digits", "3")
+    assert client.get_inference_statistics("digits")["model_stats"] == [found]
+    assert found in client.get_inference_statistics()["model_stats"]
+    return found
+
+
+def test_statistics(client, images):
+    before = statistics(client)
+    infer(client, "digits", "image", images[0][:1], "probabilities", True)
+    infer(client, "digits", "image", images[0][:1], "probabilities", False)
+    with pytest.raises(InferenceServerException):
+        infer(client, "digits", "image", images[0][:1], "nosuch", True)
+    after = statistics(client)
+    assert after["inference_count"] == before["inference_count"] + 2
+    assert after["last_inference"] >= before["last_inference"]
+    added = {key: {unit: value[unit] - before["inference_stats"][key][unit] for unit in value}
+             for key, value in after["inference_stats"].items()}
+    assert {key: value["count"] for key, value in added.items()} == {
+        "success": 2, "fail": 1, "queue": 2, "compute_input": 2, "compute_infer": 2,
+        "compute_output": 2, "cache_hit": 0, "cache_miss": 0}
+    parts = ("queue", "compute_input", "compute_infer", "compute_output")
+    assert 0 < sum(added[key]["ns"] for key in parts) <= added["success"]["ns"]
+    (batch,) = after["batch_stats"]
+    assert (batch["batch_size"], batch["compute_infer"]) == (
+        1, after["inference_stats"]["compute_infer"])
+
+
 @pytest.mark.parametrize("version", ["", "3"])
 def test_model_metadata(client, version):
     metadata = client.get_model_metadata("digits", version)

