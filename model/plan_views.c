@@ -58,6 +58,8 @@ static void take_strides(const onnxd_plan_builder *b, const onnxd_live_range *ra
 /* Of a part of a value: where the next one is. Returns the distance to the last. */
 static size_t add_move(view_maker *m, uint32_t index, uint32_t parts)
 {
+    if (m->moves == NULL)
+        return 0; /* there are no sections */
     const onnxd_tensor_view *view = &m->b->plan->views[index];
     const size_t bytes =
         (size_t)view->shape.dims[0] * (size_t)view->strides[0] * onnxd_dtype_size(view->dtype);
