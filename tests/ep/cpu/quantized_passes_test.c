@@ -181,21 +181,28 @@ Test(fuse_dynamic, five_nodes_are_one)
     onnxd_graph_destroy(graph);
 }
 
-/* x ─► Conv ─► c, c + x, both quantised, as the passes before fuse_quantized_sum leave them. */
-static onnxd_graph *quantised_residual(const char *left, const char *right)
+/* x ─► Conv ─► c, c + x, both quantised, as the passes before fuse_quantized_sum leave them. c is
+ * read with the scale and zero point `parameters`. */
+static onnxd_graph *quantised_residual(const char *operands, const char *parameters,
+                                       const char *outputs)
 {
+    static const uint8_t none = 0;
     onnxd_graph *graph = build_graph();
-    char operands[32];
+    char quantised[32];
     add_input(graph, "1x2x3x3");
     add_weights(graph);
+    if (strcmp(parameters, "s,z") != 0) {
+        real_constant(graph, "t", "", 0.25f);
+        byte_constant(graph, "o", ONNXD_UINT8, "", &none);
+    }
     real_node(graph, "Conv", "dx,dw", "c", NULL);
     real_node(graph, "QuantizeLinear", "c,s,z", "qc", NULL);
-    real_node(graph, "DequantizeLinear", "qc,s,z", "dc", NULL);
-    snprintf(operands, sizeof(operands), "%s,%s", left, right);
+    snprintf(quantised, sizeof(quantised), "qc,%s", parameters);
+    real_node(graph, "DequantizeLinear", quantised, "dc", NULL);
     real_node(graph, "Add", operands, "a", NULL);
     real_node(graph, "QuantizeLinear", "a,s,z", "qa", NULL);
     real_node(graph, "DequantizeLinear", "qa,s,z", "y", NULL);
-    build_signature(graph, "x", "y");
+    build_signature(graph, "x", outputs);
     real_pass(graph, &onnxd_cpu_pass_fuse_quantized, true);
     real_pass(graph, &onnxd_cpu_pass_channels_last, true);
     return graph;
@@ -204,7 +211,7 @@ static onnxd_graph *quantised_residual(const char *left, const char *right)
 /* Images of bytes go channels-last as those of floats do. */
 Test(channels_last, quantised_images)
 {
-    onnxd_graph *graph = quantised_residual("dc", "dx");
+    onnxd_graph *graph = quantised_residual("dc,dx", "s,z", "y");
     expect_graph(
         graph,
         HEADER "input x: float[1,2,3,3]\n"
@@ -249,60 +256,29 @@ static void expect_added(onnxd_graph *graph)
 
 Test(fuse_quantized_sum, of_either_operand)
 {
-    expect_added(quantised_residual("dc", "dx"));
-    expect_added(quantised_residual("dx", "dc"));
+    expect_added(quantised_residual("dc,dx", "s,z", "y"));
+    expect_added(quantised_residual("dx,dc", "s,z", "y"));
 }
 
-/* The sum may take the result with another scale or zero point than it was quantised with: 0.25
- * for 0.5, 0 for 3. */
-static void expect_other_parameter(const char *scale, const char *zero)
+static void expect_left_alone(const char *operands, const char *parameters, const char *outputs)
 {
-    char parameters[32];
-    onnxd_graph *graph = build_graph();
-    add_input(graph, "1x2x3x3");
-    add_weights(graph);
-    static const uint8_t none = 0;
-    real_constant(graph, "t", "", 0.25f);
-    byte_constant(graph, "o", ONNXD_UINT8, "", &none);
-    real_node(graph, "Conv", "dx,dw", "c", NULL);
-    real_node(graph, "QuantizeLinear", "c,s,z", "qc", NULL);
-    snprintf(parameters, sizeof(parameters), "qc,%s,%s", scale, zero);
-    real_node(graph, "DequantizeLinear", parameters, "dc", NULL);
-    real_node(graph, "Add", "dc,dx", "a", NULL);
-    real_node(graph, "QuantizeLinear", "a,s,z", "qa", NULL);
-    real_node(graph, "DequantizeLinear", "qa,s,z", "y", NULL);
-    build_signature(graph, "x", "y");
-    real_pass(graph, &onnxd_cpu_pass_fuse_quantized, true);
-    real_pass(graph, &onnxd_cpu_pass_channels_last, true);
+    onnxd_graph *graph = quantised_residual(operands, parameters, outputs);
     real_pass(graph, &onnxd_cpu_pass_fuse_quantized_sum, false);
     onnxd_graph_destroy(graph);
 }
 
+/* The sum may take the result with another scale or zero point than it was quantised with: 0.25
+ * for 0.5, 0 for 3. */
 Test(fuse_quantized_sum, other_parameters_stay)
 {
-    expect_other_parameter("t", "z");
-    expect_other_parameter("s", "o");
-    expect_other_parameter("t", "o");
+    expect_left_alone("dc,dx", "t,z", "y");
+    expect_left_alone("dc,dx", "s,o", "y");
+    expect_left_alone("dx,dc", "t,o", "y");
 }
 
 /* The convolution has one place for an image, and no other reader. */
 Test(fuse_quantized_sum, leaves_alone)
 {
-    onnxd_graph *twice = quantised_residual("dc", "dc");
-    real_pass(twice, &onnxd_cpu_pass_fuse_quantized_sum, false);
-    onnxd_graph_destroy(twice);
-    onnxd_graph *graph = build_graph();
-    add_input(graph, "1x2x3x3");
-    add_weights(graph);
-    real_node(graph, "Conv", "dx,dw", "c", NULL);
-    real_node(graph, "QuantizeLinear", "c,s,z", "qc", NULL);
-    real_node(graph, "DequantizeLinear", "qc,s,z", "dc", NULL);
-    real_node(graph, "Add", "dc,dx", "a", NULL);
-    real_node(graph, "QuantizeLinear", "a,s,z", "qa", NULL);
-    real_node(graph, "DequantizeLinear", "qa,s,z", "y", NULL);
-    build_signature(graph, "x", "y,qc");
-    real_pass(graph, &onnxd_cpu_pass_fuse_quantized, true);
-    real_pass(graph, &onnxd_cpu_pass_channels_last, true);
-    real_pass(graph, &onnxd_cpu_pass_fuse_quantized_sum, false);
-    onnxd_graph_destroy(graph);
+    expect_left_alone("dc,dc", "s,z", "y");
+    expect_left_alone("dc,dx", "s,z", "y,qc");
 }
