@@ -1,5 +1,7 @@
 #include "graph/batch.h"
 
+#include "graph/internal.h"
+
 bool onnxd_batch_has_parts(const onnxd_tensor_type *type, uint32_t parts)
 {
     return type->kind == ONNXD_VALUE_TENSOR && type->dtype != ONNXD_STRING &&
@@ -22,16 +24,8 @@ static bool has_batch(const onnxd_node *node, const onnxd_tensor_type *inputs,
     if (def == NULL || def->batch_inputs == 0 || node->capture_count > 0 ||
         node->input_count > ONNXD_BATCH_MAX_VALUES || node->output_count > ONNXD_BATCH_MAX_VALUES)
         return false;
-    const onnxd_infer infer = {
-        .node = node,
-        .params = node->params,
-        .opset = node->opset,
-        .input_count = node->input_count,
-        .output_count = node->output_count,
-        .inputs = inputs,
-        .constants = constants,
-        .outputs = (onnxd_tensor_type *)(uintptr_t)outputs,
-    };
+    const onnxd_infer infer =
+        onnxd_infer_of(node, inputs, constants, (onnxd_tensor_type *)(uintptr_t)outputs);
     return def->has_batch == NULL || def->has_batch(&infer);
 }
 

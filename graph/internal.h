@@ -110,4 +110,21 @@ onnxd_evaluation_cost onnxd_node_evaluation_cost(const onnxd_node *node,
 uint64_t onnxd_tensor_string_bytes(const onnxd_tensor *tensor);
 uint64_t onnxd_saturating_add(uint64_t a, uint64_t b);
 
+/* The context of a call of the node's definition; everything is borrowed. */
+static inline onnxd_infer onnxd_infer_of(const onnxd_node *node, const onnxd_tensor_type *inputs,
+                                         const onnxd_tensor *const *constants,
+                                         onnxd_tensor_type *outputs)
+{
+    return (onnxd_infer){
+        .node = node,
+        .params = node->params,
+        .opset = node->opset,
+        .input_count = node->input_count,
+        .output_count = node->output_count,
+        .inputs = inputs,
+        .constants = constants,
+        .outputs = outputs,
+    };
+}
+
 #endif

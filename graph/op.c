@@ -230,16 +230,7 @@ onnxd_status *onnxd_op_infer(const onnxd_node *node, const onnxd_tensor_type *in
     ONNXD_TRY(onnxd_op_check_types(def, node, inputs, node->input_count - node->capture_count));
     for (uint32_t i = 0; i < node->output_count; i++)
         outputs[i] = (onnxd_tensor_type){.shape = onnxd_shape_unknown()};
-    onnxd_infer infer = {
-        .node = node,
-        .params = node->params,
-        .opset = node->opset,
-        .input_count = node->input_count,
-        .output_count = node->output_count,
-        .inputs = inputs,
-        .constants = constants,
-        .outputs = outputs,
-    };
+    onnxd_infer infer = onnxd_infer_of(node, inputs, constants, outputs);
     onnxd_status *status = def->infer(&infer);
     if (status == NULL)
         status = check_output_sizes(node, outputs);

@@ -68,14 +68,6 @@ void onnxd_product_pack(const onnxd_simd *simd, size_t taps, size_t depth, size_
     }
 }
 
-size_t onnxd_product_block_rows(const onnxd_simd *simd, size_t rows)
-{
-    const size_t tile = simd->tile_rows, blocks = rows / ONNXD_BLOCK_ROWS + 1;
-    if (rows == 0 || rows % ONNXD_BLOCK_ROWS == 0)
-        return rows == 0 ? 0 : ONNXD_BLOCK_ROWS;
-    return ((rows - 1) / blocks / tile + 1) * tile;
-}
-
 bool onnxd_product_is_far(size_t steps, size_t columns)
 {
     return steps * columns >= NEAR_ELEMENTS;

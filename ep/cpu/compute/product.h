@@ -33,10 +33,6 @@ void onnxd_product_pack(const onnxd_simd *simd, size_t taps, size_t depth, size_
 /* Most taps whose pointers fit the stack. */
 #define ONNXD_BLOCK_TAPS ((size_t)81)
 
-/* Rows of each block but the last when `rows` are cut into as few blocks as can be: about equal, so
- * that no block reads all of B for a few rows. 0 for none. */
-size_t onnxd_product_block_rows(const onnxd_simd *simd, size_t rows);
-
 /* Whether so many columns of B, packed, each step 4 bytes of a column, are more than the
  * second-level cache likely keeps from one block to the next: panels are then to be fetched ahead.
  */

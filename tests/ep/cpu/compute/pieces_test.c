@@ -56,6 +56,30 @@ Test(pieces, every_element_is_in_one_piece)
     }
 }
 
+/* Blocks hold whole tiles but for the last one, and none has few rows beside others. */
+static void expect_even_blocks(const onnxd_simd *simd, size_t rows, uint32_t threads)
+{
+    const onnxd_product_extent extent = {rows, 1, 1, 0, 0};
+    const onnxd_product_pieces pieces = onnxd_product_cut(simd, &extent, threads);
+    cr_assert_geq(pieces.count, (rows + ONNXD_BLOCK_ROWS - 1) / ONNXD_BLOCK_ROWS);
+    for (size_t i = 0; i < pieces.count; i++) {
+        const onnxd_product_piece piece = onnxd_product_piece_at(&pieces, i);
+        cr_assert(i + 1 == pieces.count || piece.rows % simd->tile_rows == 0);
+        cr_assert(pieces.count == 1 || piece.rows > simd->tile_rows,
+                  "%zu rows on %u threads: block %zu has %u", rows, threads, i, piece.rows);
+    }
+}
+
+Test(pieces, blocks_are_even_whatever_the_threads)
+{
+    for (int level = 0; level < ONNXD_SIMD_LEVEL_COUNT; level++) {
+        const onnxd_simd *simd = simd_of((onnxd_simd_level)level);
+        for (size_t rows = 1; rows <= 1000 && simd != NULL; rows++)
+            for (uint32_t threads = 1; threads <= 17; threads++)
+                expect_even_blocks(simd, rows, threads);
+    }
+}
+
 /* Elements of the pieces that a thread begins with, of the most and of the mean. */
 static double imbalance(const onnxd_product_pieces *pieces, uint32_t threads)
 {

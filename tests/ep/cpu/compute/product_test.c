@@ -223,24 +223,6 @@ static void check_multiple(const onnxd_simd *simd)
     cr_expect_eq(ONNXD_BLOCK_ROWS % simd->tile_rows, 0, "%s", onnxd_simd_level_name(simd->level));
 }
 
-static void check_block_rows(const onnxd_simd *simd)
-{
-    cr_expect_eq(onnxd_product_block_rows(simd, 0), 0);
-    for (size_t rows = 1; rows <= 1000; rows++) {
-        const size_t each = onnxd_product_block_rows(simd, rows);
-        const size_t fewest = (rows + ONNXD_BLOCK_ROWS - 1) / ONNXD_BLOCK_ROWS;
-        cr_assert(each > 0 && each <= ONNXD_BLOCK_ROWS && each % simd->tile_rows == 0);
-        cr_assert_eq((rows + each - 1) / each, fewest, "%zu rows in blocks of %zu", rows, each);
-        /* The last one lacks a few rows for each block at most. */
-        cr_assert(rows <= each || rows - (fewest - 1) * each + simd->tile_rows * fewest >= each);
-    }
-}
-
-Test(product, rows_in_equal_blocks)
-{
-    each_level(check_block_rows);
-}
-
 Test(product, blocks_hold_whole_tiles)
 {
     each_level(check_multiple);
